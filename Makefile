@@ -1,0 +1,36 @@
+# The front door. Everything else is CMake: see CMakePresets.json.
+SHELL := /bin/bash
+BUILD ?= build
+JOBS ?= $(shell nproc)
+BIN = $(BUILD)/bin
+
+.PHONY: all setup build demo test test-asan docs clean
+
+all: build
+
+setup:
+	@tools/setup.sh
+
+build: setup
+	@cmake -S . -B $(BUILD) --preset release > $(BUILD).configure.log 2>&1 \
+	  && mv $(BUILD).configure.log $(BUILD)/configure.log \
+	  || { cat $(BUILD).configure.log; rm -f $(BUILD).configure.log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: build
+	@$(BIN)/posenc-demo
+
+test: build
+	@python3 test/run-tests.py --build-dir $(BUILD)
+
+# Address and undefined-behaviour sanitizers over this project's own code.
+test-asan: setup
+	@cmake -S . -B $(BUILD)-asan --preset asan > /dev/null
+	@cmake --build $(BUILD)-asan -j $(JOBS)
+	@python3 test/run-tests.py --build-dir $(BUILD)-asan
+
+docs: build
+	@cmake --build $(BUILD) --target posenc-docs
+
+clean:
+	@rm -rf $(BUILD) $(BUILD)-asan

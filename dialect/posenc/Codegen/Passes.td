@@ -1,0 +1,105 @@
+//===- Passes.td - code generation -------------------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CODEGEN_PASSES_TD
+#define POSENC_CODEGEN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PosencCreateKernelsPass
+    : Pass<"posenc-create-kernels", "::mlir::ModuleOp"> {
+  let summary = "Give public functions destinations and a C signature";
+  let description = [{
+    A public function on tensors becomes a kernel: its results become memref
+    arguments that the operations write directly, and `posenc.abi` records its
+    C signature. Two dynamic dimensions are one size of that signature if the
+    operations of the function require them to be equal; a result's size that
+    follows from the arguments is not passed. Bufferization comes after this
+    pass: it could turn a dynamically shaped result into an allocation.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::posenc::PosencDialect"];
+}
+
+def PosencTilePositionsPass
+    : InterfacePass<"posenc-tile-positions", "::mlir::FunctionOpInterface"> {
+  let summary = "Tile operations on tensors to one position each";
+  let description = [{
+    Every operation of the dialect becomes an `scf.forall` over the grid of its
+    positions, with one position in each iteration.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+           "Bytes of a hardware vector: 16, 32 or 64">
+  ];
+}
+
+def ConvertPosencRopeToVectorPass
+    : Posenc_ToVectorPass<"convert-posenc-rope-to-vector"> {
+  let summary = "Convert sincos, rotate and rope on memrefs to vectors";
+  let description = [{
+    For each position, the cos and sin of all pairs go to a small table on the
+    stack, in the order in which the rotation reads them; then every row is
+    rotated, vector by vector. The lanes of a pair are loaded before either is
+    stored, so that a destination may be its input. A number of pairs that is
+    no multiple of the vector is finished by shorter vectors, never by masks
+    or by reading beyond the row.
+  }];
+}
+
+def ConvertPosencSinusoidalToVectorPass
+    : Posenc_ToVectorPass<"convert-posenc-sinusoidal-to-vector"> {
+  let summary = "Convert sinusoidal on memrefs to vectors";
+}
+
+def PosencSplitChunksPass
+    : InterfacePass<"posenc-split-chunks", "::mlir::FunctionOpInterface"> {
+  let summary = "Let a kernel do one of several equal parts of its work";
+  let description = [{
+    A kernel whose work is one `scf.forall` gets two more arguments, a chunk's
+    index and the number of chunks, and loops over that part of the iterations.
+    Iterations are independent, so results do not depend on the number.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PosencEmitCInterfacePass
+    : Pass<"posenc-emit-c-interface", "::mlir::ModuleOp"> {
+  let summary = "Emit the C entries and metadata of a kernel library";
+  let description = [{
+    For each function with `posenc.abi` in the LLVM dialect, emits
+    `<prefix>_<function>`, which takes plain pointers and sizes; and once
+    `<prefix>_metadata` and `<prefix>_set_parallel_for`. All else becomes
+    internal.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let options = [
+    Option<"prefix", "prefix", "std::string", /*default=*/"\"posenc\"",
+           "Prefix of the exported symbols">,
+    Option<"targets", "targets", "std::string", /*default=*/"\"\"",
+           "Names of the targets, for the metadata">,
+    Option<"cpuFeatures", "cpu-features", "uint64_t", /*default=*/"0",
+           "Bit set of the CPU features that an entry checks for">
+  ];
+}
+
+#endif // POSENC_CODEGEN_PASSES_TD

@@ -1,0 +1,41 @@
+//===- Passes.td - conversions to linalg -------------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CONVERSION_PASSES_TD
+#define POSENC_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class Posenc_ToLinalgPass<string flag> : Pass<flag> {
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def ConvertPosencRopeToLinalgPass
+    : Posenc_ToLinalgPass<"convert-posenc-rope-to-linalg"> {
+  let summary = "Convert sincos and rotate on tensors to linalg";
+  let description = [{
+    `posenc.sincos` becomes a generic with two results, of the exact phase in
+    integer arithmetic; `posenc.rotate` a generic over pairs with two results,
+    which are the lanes of the pair. Ropes are decomposed first, by
+    `posenc-decompose-rope`.
+  }];
+}
+
+def ConvertPosencSinusoidalToLinalgPass
+    : Posenc_ToLinalgPass<"convert-posenc-sinusoidal-to-linalg"> {
+  let summary = "Convert sinusoidal on tensors to linalg";
+  let description = [{
+    A generic over pairs with two results, the sines and the cosines, inserted
+    into the table in its order.
+  }];
+}
+
+#endif // POSENC_CONVERSION_PASSES_TD

@@ -1,0 +1,50 @@
+//===- PosencDialect.td - the posenc dialect ---------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_IR_POSENCDIALECT_TD
+#define POSENC_IR_POSENCDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def PosencDialect : Dialect {
+  let name = "posenc";
+  let cppNamespace = "::mlir::posenc";
+  let summary = "Positional encodings";
+  let description = [{
+    The dialect represents positional encodings by their meaning: which
+    frequencies, which lanes pair up, which dimensions carry a position. The
+    operations are in destination style and work on tensors and, after
+    bufferization, on memrefs.
+
+    Symbols used in the formulas: `b` the base (rope theta), `d` the rotary
+    dimension, `i` a pair in `[0, d/2)`, `p` a position, `f_i` the frequency
+    of pair `i` in radians per position, `att` the attention factor that
+    multiplies both cos and sin.
+
+    Precision: `cos(p*f_i)` and `sin(p*f_i)` are as if evaluated in real
+    arithmetic, at every integer position; no library function is called.
+    Products of f16 and bf16 tensors are formed in f32 and rounded once.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Discardable attribute of a function: the `#posenc.abi` of its C entry.
+    static constexpr ::llvm::StringLiteral kAbiAttrName = "posenc.abi";
+    /// Discardable unit attribute of a function whose last two arguments are a
+    /// chunk's index and the number of chunks its work is split into.
+    static constexpr ::llvm::StringLiteral kChunkedAttrName = "posenc.chunked";
+    /// Discardable string attribute of a function argument or result: its name
+    /// in headers and metadata.
+    static constexpr ::llvm::StringLiteral kNameAttrName = "posenc.name";
+
+  private:
+    void registerAttributes();
+  }];
+}
+
+#endif // POSENC_IR_POSENCDIALECT_TD

@@ -1,0 +1,185 @@
+//===- RopeOps.td - rotary encoding ------------------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_IR_ROPEOPS_TD
+#define POSENC_IR_ROPEOPS_TD
+
+include "posenc/IR/OpBase.td"
+
+def Posenc_SincosOp : Posenc_Op<"sincos"> {
+  let summary = "cos and sin tables of positions";
+  let description = [{
+    `cos[p..., i] = att*cos(position[p...] * f_i)` and the same with sin, for
+    `i < d/2`. The first destination takes the cosines, the second the sines.
+    With `axes`, positions have a leading dimension of axes and pair `i` uses
+    that of its axis. A scalar position is added to the row index.
+
+    ```mlir
+    func.func @sincos(%p: tensor<?xi64>, %c: tensor<?x64xf32>, %s: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+      %cos, %sin = posenc.sincos #posenc.frequencies<dim = 128, base = 1.000000e+04>
+        positions(%p : tensor<?xi64>) outs(%c, %s : tensor<?x64xf32>, tensor<?x64xf32>)
+      return %cos, %sin : tensor<?x64xf32>, tensor<?x64xf32>
+    }
+    ```
+
+    Constraints:
+    - (sincos_c1) there are two destinations, of the same type.
+    - (sincos_c2) the destinations' last dimension is `d/2`.
+    - (sincos_c3) the other dimensions are those of the positions, without the
+      axes; for a scalar position there is exactly one.
+    - (sincos_c4) with `axes` the positions are shaped, their first dimension
+      is the number of axes, and the sections add up to `d/2`.
+    - (sincos_c5) operands are all tensors or all memrefs, and there is a
+      result for each tensor destination, of its type.
+  }];
+  let arguments = (ins
+    Posenc_Positions:$positions,
+    Variadic<Posenc_Floats>:$inits,
+    Posenc_FrequenciesAttr:$frequencies,
+    OptionalAttr<Posenc_AxesAttr>:$axes);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $frequencies (`axes` $axes^)? `positions` `(` $positions `:` type($positions) `)`
+    custom<Destinations>($inits, type($inits), type($results)) attr-dict
+  }];
+}
+
+def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
+  let summary = "rotates the pairs of a tensor by explicit tables";
+  let description = [{
+    With `c = cos[p..., i]`, `t = sin[p..., i]`, and `(x, y)` the lanes of
+    pair `i` in the rotary window `[offset, offset + d)` of the last dimension,
+    `d` being twice the tables' last dimension:
+    `(x, y) -> (x*c - y*t, y*c + x*t)`.
+
+    - `half`: lanes `i` and `i + d/2` of the window;
+    - `interleaved`: lanes `2i` and `2i + 1`.
+
+    `inverse` negates `t`. Lanes outside of the window pass through unchanged.
+    `dims` names, for each leading dimension of the tables, the dimension of
+    the tensors that it indexes.
+
+    ```mlir
+    func.func @rotate(%x: tensor<?x8x64xf32>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> tensor<?x8x64xf32> {
+      %r = posenc.rotate half ins(%x : tensor<?x8x64xf32>) tables(%cos, %sin : tensor<?x32xf32>) dims = [0]
+        outs(%x : tensor<?x8x64xf32>)
+      return %r : tensor<?x8x64xf32>
+    }
+    ```
+
+    Constraints:
+    - (rotate_c1) inputs and destinations are as many, at least one and at
+      most 16, and have the same element type and, each with its own, the same
+      shape.
+    - (rotate_c2) tensors have a rank between 2 and 64 and a static last
+      dimension.
+    - (rotate_c3) the tables have the same type and a static last dimension
+      between 1 and 32768.
+    - (rotate_c4) `dims` has one entry for each leading dimension of the
+      tables; entries differ and name a dimension of the tensors other than
+      the last.
+    - (rotate_c5) the rotary window lies within the last dimension.
+    - (rotate_c6) static sizes of the tables agree with those of the tensors
+      that they index.
+    - (rotate_c7) tables are no wider than the type of the products: f64 for
+      f64 tensors, else f32.
+    - (rotate_c8) operands are all tensors or all memrefs, and there is a
+      result for each tensor destination, of its type.
+  }];
+  let arguments = (ins
+    Variadic<Posenc_Floats>:$inputs,
+    Posenc_Floats:$cos,
+    Posenc_Floats:$sin,
+    Variadic<Posenc_Floats>:$inits,
+    Posenc_PairingAttr:$pairing,
+    DenseI64ArrayAttr:$dims,
+    DefaultValuedAttr<I64Attr, "0">:$offset,
+    UnitAttr:$inverse);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    custom<Pairing>($pairing) (`inverse` $inverse^)?
+    `ins` `(` $inputs `:` type($inputs) `)`
+    `tables` `(` $cos `,` $sin `:` custom<TableTypes>(type($cos), type($sin)) `)`
+    `dims` `=` $dims (`offset` `=` $offset^)?
+    custom<Destinations>($inits, type($inits), type($results)) attr-dict
+  }];
+  let extraClassDeclaration = baseDeclaration # [{
+    /// The size of the rotary window.
+    int64_t getRotaryDim();
+  }];
+}
+
+def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
+  let summary = "rotary positional encoding";
+  let description = [{
+    `rope(x) = rotate(x, sincos(positions))`, for one tensor or for several
+    that share their positions (queries and keys), so that the cos and sin of
+    a position are computed once for all heads of all of them.
+
+    `inverse` undoes a forward rope: it negates the sines and, for an attention
+    factor other than 1, divides by its square.
+
+    `dims` names, for each dimension of the positions (without the axes), the
+    dimension of the tensors that it indexes; a scalar position is added to the
+    index along the only one.
+
+    ```mlir
+    func.func @rope(%q: tensor<?x?x32x128xf32>, %k: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>)
+        -> (tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>) {
+      %r:2 = posenc.rope half #posenc.frequencies<dim = 128, base = 5.000000e+05>
+        ins(%q, %k : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1]
+        outs(%q, %k : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>)
+      return %r#0, %r#1 : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>
+    }
+    ```
+
+    Folds: `rope(x, 0) = x` for `att = 1`; `rope(rope(x, p), q) = rope(x, p+q)`
+    for `att = 1` and otherwise equal attributes, the sum taken in i64; a rope
+    followed by its inverse at the same positions is `x` for any `att`.
+
+    Constraints:
+    - (rope_c1) inputs and destinations are as many, at least one and at most
+      16, and have the same element type and, each with its own, the same
+      shape.
+    - (rope_c2) tensors have a rank between 2 and 64 and a static last
+      dimension.
+    - (rope_c3) `dims` has one entry for each dimension of the positions
+      without the axes (one for a scalar); entries differ and name a dimension
+      of the tensors other than the last.
+    - (rope_c4) the rotary window `[offset, offset + d)` lies within the last
+      dimension.
+    - (rope_c5) static sizes of the positions agree with those of the tensors
+      that they index.
+    - (rope_c6) with `axes` the positions are shaped, their first dimension is
+      the number of axes, and the sections add up to `d/2`.
+    - (rope_c7) operands are all tensors or all memrefs, and there is a result
+      for each tensor destination, of its type.
+  }];
+  let arguments = (ins
+    Variadic<Posenc_Floats>:$inputs,
+    Posenc_Positions:$positions,
+    Variadic<Posenc_Floats>:$inits,
+    Posenc_PairingAttr:$pairing,
+    Posenc_FrequenciesAttr:$frequencies,
+    OptionalAttr<Posenc_AxesAttr>:$axes,
+    DenseI64ArrayAttr:$dims,
+    DefaultValuedAttr<I64Attr, "0">:$offset,
+    UnitAttr:$inverse);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    custom<Pairing>($pairing) (`inverse` $inverse^)? $frequencies (`axes` $axes^)?
+    `ins` `(` $inputs `:` type($inputs) `)`
+    `positions` `(` $positions `:` type($positions) `)`
+    `dims` `=` $dims (`offset` `=` $offset^)?
+    custom<Destinations>($inits, type($inits), type($results)) attr-dict
+  }];
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+#endif // POSENC_IR_ROPEOPS_TD

@@ -1,0 +1,50 @@
+//===- CInterface.h - metadata and header of a kernel library ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CODEGEN_CINTERFACE_H
+#define POSENC_CODEGEN_CINTERFACE_H
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::posenc {
+
+/// Symbols of the prelude that entries call. A dot keeps them apart from any C
+/// identifier.
+inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
+inline constexpr llvm::StringLiteral kSetParallelForSymbol =
+    "posenc.set_parallel_for";
+
+/// CPU features that an entry can check for, a bit each.
+enum CpuFeature : uint64_t {
+  kCpuFeatureX86V3 = 1,
+  kCpuFeatureX86V4 = 2,
+  kCpuFeatureAvx512Bf16 = 4,
+};
+
+using Kernel = std::pair<FunctionOpInterface, AbiAttr>;
+
+/// The functions of a module that have a signature, in order.
+SmallVector<Kernel> getKernels(ModuleOp module);
+
+/// The name of size `number` of a signature, in headers and metadata.
+std::string getSizeName(AbiAttr abi, int64_t number);
+
+/// The JSON that `<prefix>_metadata` returns. `targets` are separated by
+/// commas.
+std::string createMetadata(ArrayRef<Kernel> kernels, StringRef prefix,
+                           StringRef targets);
+
+/// The C header of the library.
+std::string createHeader(ArrayRef<Kernel> kernels, StringRef prefix);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_CODEGEN_CINTERFACE_H

@@ -1,0 +1,58 @@
+//===- ExactSincos.h - cos and sin of an exact phase ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One definition of cos(p*f) and sin(p*f) for all targets, from integer and
+// float add, multiply and fma only, so that tables have the same bits wherever
+// there is a fused multiply-add. No library function, no branch, no range in
+// which it is less exact.
+//
+// The phase. `F = round(f/(2*pi) * 2^96)`, a fraction of a turn per position
+// with 96 bits, is a constant of the kernel: `F = H*2^32 + L`. With
+// `p = ph*2^32 + pl` (`pl` unsigned) the phase in turns times 2^64 is
+// `p*H + ph*L + ((pl*L) >> 32)` modulo 2^64, right for every 64-bit position:
+// the two bits that matter for the quadrant, and 62 for the angle, survive
+// however often the product has gone round.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CODEGEN_EXACTSINCOS_H
+#define POSENC_CODEGEN_EXACTSINCOS_H
+
+#include "posenc/Support/BigFloat.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// Emits the cos and sin of phases, on scalars or on vectors.
+class ExactSincos {
+public:
+  /// `factor` multiplies both results; it is folded into the constants, so
+  /// that it costs no rounding. `inverse` negates the sine.
+  ExactSincos(const ::posenc::BigFloat &factor, bool inverse);
+
+  struct Result {
+    Value cos, sin;
+  };
+
+  /// `position`, `high` and `low` are i64 or equal vectors of i64: a position,
+  /// and the two parts of its frequency (`low` zero-extended). The result is
+  /// f32, or f64 if `wide`; largest error 0.8 units in the last place.
+  Result emit(OpBuilder &builder, Location loc, Value position, Value high,
+              Value low, bool wide) const;
+
+private:
+  double factorHigh, factorLow;
+  double halfPiHigh, halfPiLow; // of factor*pi/2, in f32
+  double factorHighF32, factorLowF32;
+  bool inverse;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_CODEGEN_EXACTSINCOS_H

@@ -1,0 +1,82 @@
+//===- ModelConfig.h - what a model's config.json asks for ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plain structures: whoever asks a config for its rotary embedding needs no
+// MLIR for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_FRONTEND_MODELCONFIG_H
+#define POSENC_FRONTEND_MODELCONFIG_H
+
+#include "posenc/Frontend/Diagnostic.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace posenc::frontend {
+
+enum class DType { F32, BF16, F16, F64 };
+
+/// How the frequencies b^(-2i/d) are changed. Each kind reads the fields that
+/// its formula names, the others keep their defaults.
+struct Scaling {
+  enum class Kind { Default, Linear, Llama3, Yarn, Explicit };
+  Kind kind = Kind::Default;
+  double factor = 1;
+  double lowFreqFactor = 1;
+  double highFreqFactor = 1;
+  double betaFast = 32;
+  double betaSlow = 1;
+  double originalMaxPosition = 0;
+  bool truncate = true;
+  /// Absent where the config does not give them (or gives null; for the two
+  /// mscales also 0).
+  std::optional<double> attentionFactor, mscale, mscaleAllDim;
+  /// Explicit: the frequencies themselves.
+  std::vector<double> list;
+};
+
+struct ModelConfig {
+  std::string modelType;
+  int64_t numHeads = 0;
+  int64_t numKeyValueHeads = 0;
+  /// The size of what the functions work on: for multi-head latent attention
+  /// only the rotary channels.
+  int64_t headDim = 0;
+  /// The rotated window [rotaryOffset, rotaryOffset + rotaryDim) of a head.
+  int64_t rotaryDim = 0;
+  int64_t rotaryOffset = 0;
+  bool interleaved = false;
+  double ropeTheta = 10000;
+  Scaling scaling;
+  DType dtype = DType::F32;
+};
+
+enum class Pairing { Half, Interleaved };
+
+struct ReadOptions {
+  /// Overrules what the model's type says.
+  std::optional<Pairing> pairing;
+};
+
+/// Reads the text of a config.json. Appends every error and warning found, in
+/// the order of the text; without a config there is at least one error.
+std::optional<ModelConfig>
+readModelConfig(llvm::StringRef text, llvm::StringRef fileName,
+                llvm::SmallVectorImpl<Diagnostic> &diags,
+                const ReadOptions &options = {});
+
+} // namespace posenc::frontend
+
+#endif // POSENC_FRONTEND_MODELCONFIG_H

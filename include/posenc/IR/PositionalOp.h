@@ -1,0 +1,59 @@
+//===- PositionalOp.h - what follows from PositionalOpInterface -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tiling, shapes and effects of every operation of the dialect, written once in
+// terms of `PositionalOpInterface::getDimSymbols`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_IR_POSITIONALOP_H
+#define POSENC_IR_POSITIONALOP_H
+
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+namespace mlir::posenc::detail {
+
+SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op);
+SmallVector<Range> getIterationDomain(Operation *op, OpBuilder &builder);
+FailureOr<TilingResult> getTiledImplementation(Operation *op,
+                                               OpBuilder &builder,
+                                               ArrayRef<OpFoldResult> offsets,
+                                               ArrayRef<OpFoldResult> sizes);
+LogicalResult getResultTilePosition(Operation *op, OpBuilder &builder,
+                                    unsigned resultNumber,
+                                    ArrayRef<OpFoldResult> offsets,
+                                    ArrayRef<OpFoldResult> sizes,
+                                    SmallVector<OpFoldResult> &resultOffsets,
+                                    SmallVector<OpFoldResult> &resultSizes);
+FailureOr<TilingResult> generateResultTileValue(Operation *op,
+                                                OpBuilder &builder,
+                                                unsigned resultNumber,
+                                                ArrayRef<OpFoldResult> offsets,
+                                                ArrayRef<OpFoldResult> sizes);
+LogicalResult getIterationDomainTileFromResultTile(
+    Operation *op, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes);
+LogicalResult reifyResultShapes(Operation *op, OpBuilder &builder,
+                                ReifiedRankedShapedTypeDims &shapes);
+void getEffects(Operation *op,
+                SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
+Speculation::Speculatability getSpeculatability(Operation *op);
+
+/// Emits an error that ends in `constraint` unless all static sizes with the
+/// same symbol agree.
+LogicalResult verifySymbols(Operation *op, StringRef constraint);
+/// Emits an error that ends in `constraint` unless operands are all tensors or
+/// all memrefs (scalars aside) and results are those of the tensor inits.
+LogicalResult verifyDestinations(Operation *op, StringRef constraint);
+
+} // namespace mlir::posenc::detail
+
+#endif // POSENC_IR_POSITIONALOP_H

@@ -1,0 +1,45 @@
+//===- Pipelines.h - pipelines from posenc to a target ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_PIPELINES_PIPELINES_H
+#define POSENC_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::posenc {
+
+/// Options of `posenc-to-cpu`.
+struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
+  Option<unsigned> vectorBytes{
+      *this, "vector-bytes",
+      llvm::cl::desc("Bytes of a hardware vector: 16, 32 or 64"),
+      llvm::cl::init(32)};
+  Option<bool> nativeBF16{
+      *this, "native-bf16",
+      llvm::cl::desc("Leave conversions from f32 to bf16 to the backend"),
+      llvm::cl::init(false)};
+};
+
+/// From posenc on tensors to linalg on tensors.
+void buildPosencToLinalgPipeline(OpPassManager &manager);
+
+/// From posenc or linalg on tensors to scf and vector on memrefs.
+void buildPosencToVectorPipeline(OpPassManager &manager,
+                                 const PosencToCPUOptions &options);
+
+/// From scf and vector on memrefs to the LLVM dialect.
+void buildVectorToLLVMPipeline(OpPassManager &manager,
+                               const PosencToCPUOptions &options);
+
+/// Registers `posenc-to-linalg` and `posenc-to-cpu`.
+void registerPipelines();
+
+} // namespace mlir::posenc
+
+#endif // POSENC_PIPELINES_PIPELINES_H

@@ -1,0 +1,28 @@
+//===- Angle.h - Cosine and sine of an exact angle --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_REFERENCE_ANGLE_H
+#define POSENC_REFERENCE_ANGLE_H
+
+#include "posenc/Reference/Real.h"
+
+namespace posenc::reference {
+
+struct CosSin {
+  long double cos;
+  long double sin;
+};
+
+/// scale * cos(p * f) and scale * sin(p * f) for any 64-bit position p and f in
+/// radians per position. The product p * f is exact, its reduction loses
+/// nothing, and each result is rounded once, after the scale.
+CosSin cosSin(int64_t position, const Real &frequency, const Real &scale);
+
+} // namespace posenc::reference
+
+#endif // POSENC_REFERENCE_ANGLE_H

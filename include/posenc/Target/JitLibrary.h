@@ -1,0 +1,40 @@
+//===- JitLibrary.h - a kernel library compiled in memory -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGET_JITLIBRARY_H
+#define POSENC_TARGET_JITLIBRARY_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+
+namespace mlir::posenc {
+
+/// The symbols of a kernel library, compiled in memory for this machine.
+class JitLibrary {
+public:
+  /// Lowers and compiles a module at any stage, in place. Null after an error
+  /// diagnostic. The exported symbols have the prefix `posenc`.
+  static std::unique_ptr<JitLibrary> create(ModuleOp module);
+  ~JitLibrary();
+
+  /// The address of an exported symbol, or null.
+  void *lookup(llvm::StringRef symbol);
+  /// What `posenc_metadata()` returns.
+  const char *getMetadata();
+
+private:
+  struct Impl;
+  explicit JitLibrary(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGET_JITLIBRARY_H

@@ -1,0 +1,46 @@
+//===- TargetSpec.h - what a CPU target offers ------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGET_TARGETSPEC_H
+#define POSENC_TARGET_TARGETSPEC_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace mlir::posenc {
+
+/// A target of `--target=`, and the facts about it that lowering asks for.
+struct TargetSpec {
+  /// As the user wrote it.
+  std::string name;
+  std::string triple, cpu, features;
+  /// Bytes of the widest vector worth using.
+  unsigned vectorBytes = 32;
+  /// CpuFeature bits that an entry checks before a kernel runs.
+  uint64_t cpuFeatures = 0;
+  /// Whether conversion from f32 to bf16 is an instruction.
+  bool hasBF16Conversion = false;
+
+  /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
+  /// x86-64-v3 (AVX2, FMA, F16C) is an error.
+  static llvm::Expected<TargetSpec> parse(llvm::StringRef text);
+
+  /// The code generator for this target, for position-independent code.
+  std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGET_TARGETSPEC_H

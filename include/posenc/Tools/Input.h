@@ -1,0 +1,39 @@
+//===- Input.h - modules from files -----------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TOOLS_INPUT_H
+#define POSENC_TOOLS_INPUT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::posenc {
+
+/// Options that change the module made from a config.json.
+struct InputOptions {
+  /// f32, bf16, f16 or f64; the config's own type if absent.
+  std::optional<std::string> dtype;
+  /// half or interleaved; the model's own pairing if absent.
+  std::optional<std::string> pairing;
+  /// Functions to keep; all if empty.
+  std::vector<std::string> kernels;
+};
+
+/// Reads `.mlir` (text, generic form or bytecode) or a model's `.json`, `-` is
+/// standard input (as MLIR). Prints `file:line:col: error:` and returns null
+/// on failure.
+OwningOpRef<ModuleOp> loadModule(StringRef path, const InputOptions &options,
+                                 MLIRContext &context);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TOOLS_INPUT_H

@@ -1,0 +1,91 @@
+//===- SinusoidalToVector.cpp - sinusoidal on memrefs to vectors -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionTable.h"
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_CONVERTPOSENCSINUSOIDALTOVECTORPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
+                              int64_t vectorBytes) {
+  Value init = op.getInits().front();
+  Type element = getElementTypeOrSelf(init.getType());
+  PositionTable table(builder, op, op.getFrequencies(), /*axes=*/nullptr,
+                      /*inverse=*/false, element.isF64());
+  int64_t lanes = vectorBytes / (element.isF64() ? 8 : 4);
+  int64_t numPairs = table.getNumPairs();
+
+  auto store = [&](OpBuilder &b, Location l, Value value, ValueRange loops,
+                   Value lane) {
+    auto type = cast<VectorType>(value.getType());
+    if (type.getElementType() != element)
+      value = arith::TruncFOp::create(b, l, type.clone(element), value);
+    SmallVector<Value> at(loops);
+    at.push_back(lane);
+    vector::StoreOp::create(b, l, value, init, at);
+  };
+  forEachIndex(
+      builder, op.getLoc(), getLoopSizes(builder, op),
+      [&](OpBuilder &b, Location l, ValueRange loops) {
+        SmallVector<Value> positions =
+            table.loadPositions(b, l, op.getPositions(), loops);
+        forEachVector(
+            b, l, numPairs, lanes,
+            [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
+              PositionTable::Entry entry =
+                  table.emit(b2, l2, positions, pair, n);
+              if (op.getOrder() == TableOrder::Interleaved) {
+                Value two = arith::ConstantIndexOp::create(b2, l2, 2);
+                store(b2, l2,
+                      vector::InterleaveOp::create(b2, l2, entry.sin,
+                                                   entry.cos),
+                      loops, b2.createOrFold<arith::MulIOp>(l2, pair, two));
+                return;
+              }
+              bool sinFirst = op.getOrder() == TableOrder::SinCos;
+              Value half = arith::ConstantIndexOp::create(b2, l2, numPairs);
+              Value second = b2.createOrFold<arith::AddIOp>(l2, pair, half);
+              store(b2, l2, sinFirst ? entry.sin : entry.cos, loops, pair);
+              store(b2, l2, sinFirst ? entry.cos : entry.sin, loops, second);
+            });
+      });
+}
+
+namespace {
+struct ConvertPosencSinusoidalToVector final
+    : mlir::posenc::impl::ConvertPosencSinusoidalToVectorPassBase<
+          ConvertPosencSinusoidalToVector> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<SinusoidalOp> operations;
+    getOperation().walk(
+        [&](SinusoidalOp op) { operations.push_back(op); });
+    for (SinusoidalOp op : operations) {
+      if (failed(checkConvertible(op, vectorBytes)))
+        return signalPassFailure();
+      OpBuilder builder(op);
+      convertSinusoidal(builder, op, vectorBytes);
+      op.erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,107 @@
+//===- SplitChunks.cpp - one of several parts of a kernel's work -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCSPLITCHUNKSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The only loop over positions of a function that does nothing else, or null.
+static scf::ForallOp getOnlyForall(FunctionOpInterface function) {
+  if (!llvm::hasSingleElement(function.getFunctionBody()))
+    return nullptr;
+  scf::ForallOp only;
+  for (Operation &op : function.getFunctionBody().front().without_terminator()) {
+    if (auto forall = dyn_cast<scf::ForallOp>(op)) {
+      if (only)
+        return nullptr;
+      only = forall;
+    } else if (!isPure(&op) && !isa<memref::AllocaOp>(op)) {
+      return nullptr;
+    }
+  }
+  return only;
+}
+
+namespace {
+struct SplitChunks final
+    : mlir::posenc::impl::PosencSplitChunksPassBase<SplitChunks> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FunctionOpInterface function = getOperation();
+    if (!function->hasAttr(PosencDialect::kAbiAttrName) ||
+        function->hasAttr(PosencDialect::kChunkedAttrName) ||
+        function.isExternal())
+      return;
+    scf::ForallOp forall = getOnlyForall(function);
+    if (!forall || !forall.isNormalized() || forall.getNumResults() != 0 ||
+        forall.getRank() == 0)
+      return;
+
+    IRRewriter rewriter(&getContext());
+    Location loc = forall.getLoc();
+    unsigned numArguments = function.getNumArguments();
+    Type index = rewriter.getIndexType();
+    for (unsigned i : {0, 1})
+      if (failed(function.insertArgument(numArguments + i, index, {}, loc)))
+        return signalPassFailure();
+    Value chunk = function.getArgument(numArguments);
+    Value numChunks = function.getArgument(numArguments + 1);
+    function->setAttr(PosencDialect::kChunkedAttrName,
+                      rewriter.getUnitAttr());
+
+    // Iterations [total*chunk/numChunks, total*(chunk+1)/numChunks).
+    rewriter.setInsertionPoint(forall);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    SmallVector<Value> sizes = getValueOrCreateConstantIndexOp(
+        rewriter, loc, forall.getMixedUpperBound());
+    Value total = sizes.front();
+    for (Value size : ArrayRef(sizes).drop_front())
+      total = arith::MulIOp::create(rewriter, loc, total, size);
+    auto bound = [&](Value of) -> Value {
+      Value product = arith::MulIOp::create(rewriter, loc, total, of);
+      return arith::DivUIOp::create(rewriter, loc, product, numChunks);
+    };
+    Value first = bound(chunk);
+    Value last =
+        bound(arith::AddIOp::create(rewriter, loc, chunk, constant(1)));
+    auto loop =
+        scf::ForOp::create(rewriter, loc, first, last, constant(1));
+
+    // Row-major: the last size varies fastest.
+    rewriter.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> indices(sizes.size());
+    Value rest = loop.getInductionVar();
+    for (unsigned i = sizes.size(); i-- > 1;) {
+      indices[i] = arith::RemUIOp::create(rewriter, loc, rest, sizes[i]);
+      rest = arith::DivUIOp::create(rewriter, loc, rest, sizes[i]);
+    }
+    indices.front() = rest;
+    rewriter.eraseOp(forall.getTerminator());
+    rewriter.inlineBlockBefore(forall.getBody(),
+                               loop.getBody()->getTerminator(), indices);
+    rewriter.eraseOp(forall);
+  }
+};
+} // namespace

@@ -1,0 +1,202 @@
+//===- CreateKernels.cpp - destinations and C signatures --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SizeAnalysis.h"
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCCREATEKERNELSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The C signature of a function on tensors, or an error at the function.
+static FailureOr<AbiAttr> computeAbi(func::FuncOp function) {
+  MLIRContext *context = function.getContext();
+  SizeAnalysis analysis(function);
+  auto emitError = [&] { return function.emitError(); };
+  DenseMap<int64_t, int64_t> sizeOfClass;
+  SmallVector<int64_t> sizes;
+
+  auto createArg = [&](StringAttr name, std::string fallback, Type type,
+                       Value value, bool isResult) -> FailureOr<ArgAttr> {
+    SmallVector<int64_t> argSizes;
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
+        if (!tensor.isDynamicDim(dim))
+          continue;
+        int64_t sizeClass = analysis.getClass(value, dim);
+        auto [entry, inserted] = sizeOfClass.insert({sizeClass, sizes.size()});
+        argSizes.push_back(entry->second);
+        if (!inserted)
+          continue;
+        std::optional<unsigned> scalar =
+            analysis.getScalarArgument(sizeClass);
+        if (isResult && !scalar)
+          return emitError() << "size " << dim << " of result " << type
+                             << " does not follow from the arguments";
+        // An input's own size is always passed: only so can a caller who
+        // disagrees with the scalar be told.
+        sizes.push_back(scalar && isResult ? int64_t{*scalar} : -1);
+      }
+    }
+    StringRef chosen = name ? name.getValue() : StringRef(fallback);
+    auto arg = ArgAttr::getChecked(emitError, context, chosen, type,
+                                   ArrayRef<int64_t>(argSizes));
+    if (!arg)
+      return failure();
+    return arg;
+  };
+
+  SmallVector<ArgAttr> inputs, outputs;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    FailureOr<ArgAttr> arg = createArg(
+        function.getArgAttrOfType<StringAttr>(number,
+                                              PosencDialect::kNameAttrName),
+        "in" + std::to_string(number), argument.getType(), argument,
+        /*isResult=*/false);
+    if (failed(arg))
+      return failure();
+    inputs.push_back(*arg);
+  }
+  auto terminator =
+      cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  SmallVector<int64_t> inPlace;
+  for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
+    FailureOr<ArgAttr> arg = createArg(
+        function.getResultAttrOfType<StringAttr>(number,
+                                                 PosencDialect::kNameAttrName),
+        "out" + std::to_string(number), value.getType(), value,
+        /*isResult=*/true);
+    if (failed(arg))
+      return failure();
+    outputs.push_back(*arg);
+
+    // A rotation reads a row before it writes it, and nothing else may read
+    // the input then.
+    int64_t partner = -1;
+    auto result = dyn_cast<OpResult>(value);
+    if (result && isa<RopeOp, RotateOp>(result.getOwner())) {
+      unsigned index = result.getResultNumber();
+      auto input = dyn_cast<BlockArgument>(result.getOwner()->getOperand(index));
+      auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
+      if (input && input.getOwner() == &function.getBody().front() &&
+          inputs[input.getArgNumber()].getType() == arg->getType() &&
+          inputs[input.getArgNumber()].getSizes() == arg->getSizes() &&
+          llvm::all_of(input.getUses(), [&](OpOperand &use) {
+            return use.getOwner() == result.getOwner() &&
+                   (use.getOperandNumber() == index || dps.isDpsInit(&use));
+          }))
+        partner = input.getArgNumber();
+    }
+    inPlace.push_back(partner);
+  }
+  auto abi = AbiAttr::getChecked(emitError, context, ArrayRef(inputs),
+                                 ArrayRef(outputs), ArrayRef(sizes),
+                                 ArrayRef(inPlace));
+  if (!abi)
+    return failure();
+  return abi;
+}
+
+/// Lets the operation that produces `value` write to `destination` itself if
+/// it does not read what it writes to.
+static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  auto result = dyn_cast<OpResult>(value);
+  auto dps = result ? dyn_cast<DestinationStyleOpInterface>(result.getOwner())
+                    : nullptr;
+  if (!dps)
+    return;
+  OpOperand *init = dps.getTiedOpOperand(result);
+  if (!isa<PositionalOpInterface>(result.getOwner()) &&
+      !init->get().getDefiningOp<tensor::EmptyOp>())
+    return;
+  rewriter.setInsertionPoint(dps);
+  Value typed = destination;
+  if (typed.getType() != init->get().getType())
+    typed = tensor::CastOp::create(rewriter, dps.getLoc(),
+                                   init->get().getType(), typed);
+  rewriter.modifyOpInPlace(dps, [&] { init->set(typed); });
+}
+
+static LogicalResult createKernel(RewriterBase &rewriter,
+                                  func::FuncOp function) {
+  if (!llvm::hasSingleElement(function.getBody()))
+    return function.emitError("a kernel has no control flow");
+  FailureOr<AbiAttr> abi = computeAbi(function);
+  if (failed(abi))
+    return failure();
+
+  Location loc = function.getLoc();
+  auto terminator =
+      cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  SmallVector<Value> destinations;
+  for (Type type : function.getResultTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    auto memref = MemRefType::get(tensor.getShape(), tensor.getElementType());
+    if (failed(function.insertArgument(function.getNumArguments(), memref, {},
+                                       loc)))
+      return failure();
+    destinations.push_back(function.getArguments().back());
+  }
+
+  llvm::SmallPtrSet<Value, 4> written;
+  for (auto [value, destination] :
+       llvm::zip_equal(terminator.getOperands(), destinations)) {
+    rewriter.setInsertionPointToStart(&function.getBody().front());
+    Value tensor = bufferization::ToTensorOp::create(
+        rewriter, loc, value.getType(), destination, /*restrict=*/true,
+        /*writable=*/true);
+    if (written.insert(value).second)
+      writeInto(rewriter, value, tensor);
+    rewriter.setInsertionPoint(terminator);
+    auto materialize = bufferization::MaterializeInDestinationOp::create(
+        rewriter, terminator.getLoc(), value, destination);
+    materialize.setRestrict(true);
+    materialize.setWritable(true);
+  }
+  rewriter.modifyOpInPlace(terminator,
+                           [&] { terminator->setOperands(ValueRange()); });
+  llvm::BitVector all(function.getNumResults(), true);
+  if (failed(function.eraseResults(all)))
+    return failure();
+  function->setAttr(PosencDialect::kAbiAttrName, *abi);
+  return success();
+}
+
+namespace {
+struct CreateKernels final
+    : mlir::posenc::impl::PosencCreateKernelsPassBase<CreateKernels> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      if (!function.isPublic() || function.isExternal() ||
+          function->hasAttr(PosencDialect::kAbiAttrName))
+        continue;
+      if (failed(createKernel(rewriter, function)))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,200 @@
+//===- RopeToLinalg.cpp - sincos and rotate to linalg -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SincosGeneric.h"
+
+#include "posenc/Conversion/Passes.h"
+#include "posenc/Conversion/PosencToLinalg.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_CONVERTPOSENCROPETOLINALGPASS
+#include "posenc/Conversion/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+struct ConvertSincos : OpRewritePattern<SincosOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SincosOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    rewriter.replaceOp(
+        op, createSincosGeneric(rewriter, op.getLoc(), op.getFrequencies(),
+                                op.getAxesAttr(), op.getPositions(),
+                                op.getInits()[0], op.getInits()[1]));
+    return success();
+  }
+};
+
+/// Some lanes of the last dimension of a tensor.
+struct Lanes {
+  int64_t offset, size, stride;
+};
+
+/// One tensor of a rotate.
+class RotatedTensor {
+public:
+  RotatedTensor(OpBuilder &builder, RotateOp op, Value input, Value init)
+      : builder(builder), loc(op.getLoc()), op(op), input(input), result(init),
+        type(cast<RankedTensorType>(init.getType())) {
+    // The same size may be static in one type only.
+    auto inputType = cast<RankedTensorType>(input.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      sizes.push_back(inputType.isDynamicDim(dim)
+                          ? tensor::getMixedSize(builder, loc, init, dim)
+                          : builder.getIndexAttr(inputType.getDimSize(dim)));
+  }
+
+  /// The rotated tensor.
+  Value rotate();
+
+private:
+  SmallVector<OpFoldResult> inLastDim(OpFoldResult others, int64_t last) {
+    SmallVector<OpFoldResult> values(type.getRank(), others);
+    values.back() = builder.getIndexAttr(last);
+    return values;
+  }
+  SmallVector<OpFoldResult> sliceSizes(const Lanes &lanes) {
+    SmallVector<OpFoldResult> slice = sizes;
+    slice.back() = builder.getIndexAttr(lanes.size);
+    return slice;
+  }
+  Value extract(const Lanes &lanes) {
+    return tensor::ExtractSliceOp::create(
+        builder, loc, input, inLastDim(builder.getIndexAttr(0), lanes.offset),
+        sliceSizes(lanes), inLastDim(builder.getIndexAttr(1), lanes.stride));
+  }
+  void insert(Value slice, const Lanes &lanes) {
+    result = tensor::InsertSliceOp::create(
+        builder, loc, slice, result,
+        inLastDim(builder.getIndexAttr(0), lanes.offset), sliceSizes(lanes),
+        inLastDim(builder.getIndexAttr(1), lanes.stride));
+  }
+  /// Lanes outside of the window.
+  void copy(int64_t begin, int64_t end) {
+    Lanes lanes{begin, end - begin, 1};
+    if (lanes.size > 0)
+      insert(extract(lanes), lanes);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  RotateOp op;
+  Value input, result;
+  RankedTensorType type;
+  SmallVector<OpFoldResult> sizes;
+};
+
+} // namespace
+
+/// `(x, y) -> (x*c - y*t, y*c + x*t)`: the second product is rounded, the first
+/// is not, and the sums are rounded to the type of `x` once.
+static void emitRotation(OpBuilder &builder, Location loc, ValueRange args,
+                         bool inverse) {
+  Type element = args[0].getType();
+  Type computed = element.isF64() ? element : Type(builder.getF32Type());
+  SmallVector<Value> wide;
+  for (Value arg : args.take_front(4))
+    wide.push_back(
+        arg.getType() == computed
+            ? arg
+            : Value(arith::ExtFOp::create(builder, loc, computed, arg)));
+  Value x = wide[0], y = wide[1], c = wide[2], t = wide[3];
+  if (inverse)
+    t = arith::NegFOp::create(builder, loc, t);
+  Value yt = arith::MulFOp::create(builder, loc, y, t);
+  Value xt = arith::MulFOp::create(builder, loc, x, t);
+  Value minusYt = arith::NegFOp::create(builder, loc, yt);
+  SmallVector<Value> rotated{math::FmaOp::create(builder, loc, x, c, minusYt),
+                             math::FmaOp::create(builder, loc, y, c, xt)};
+  if (element != computed)
+    for (Value &lane : rotated)
+      lane = arith::TruncFOp::create(builder, loc, element, lane);
+  linalg::YieldOp::create(builder, loc, rotated);
+}
+
+Value RotatedTensor::rotate() {
+  int64_t numPairs = op.getRotaryDim() / 2, offset = op.getOffset();
+  bool half = op.getPairing() == Pairing::Half;
+  Lanes first{offset, numPairs, half ? 1 : 2};
+  Lanes second{offset + (half ? numPairs : 1), numPairs, first.stride};
+
+  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
+  SmallVector<unsigned> tableDims(op.getDims());
+  tableDims.push_back(type.getRank() - 1);
+  AffineMap tableMap = map.getSubMap(tableDims);
+  SmallVector<Value> inputs{extract(first), extract(second), op.getCos(),
+                            op.getSin()};
+  SmallVector<Value> inits;
+  for (int i = 0; i < 2; ++i)
+    inits.push_back(tensor::EmptyOp::create(builder, loc, sliceSizes(first),
+                                            type.getElementType()));
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto rotated = linalg::GenericOp::create(
+      builder, loc, ValueRange(inits).getTypes(), inputs, inits,
+      ArrayRef<AffineMap>{map, map, tableMap, tableMap, map, map}, loops,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        emitRotation(b, loc, args, op.getInverse());
+      });
+
+  // Copies first: into a destination that is the input they fold away.
+  copy(0, offset);
+  copy(offset + 2 * numPairs, type.getShape().back());
+  insert(rotated.getResult(0), first);
+  insert(rotated.getResult(1), second);
+  return result;
+}
+
+namespace {
+
+struct ConvertRotate : OpRewritePattern<RotateOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RotateOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    SmallVector<Value> results;
+    for (auto [input, init] : llvm::zip_equal(op.getInputs(), op.getInits()))
+      results.push_back(RotatedTensor(rewriter, op, input, init).rotate());
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+struct ConvertPosencRopeToLinalgPass
+    : mlir::posenc::impl::ConvertPosencRopeToLinalgPassBase<
+          ConvertPosencRopeToLinalgPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populatePosencRopeToLinalgPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
+void mlir::posenc::populatePosencRopeToLinalgPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<ConvertRotate, ConvertSincos>(patterns.getContext());
+}

@@ -1,0 +1,133 @@
+//===- SincosGeneric.cpp - cos and sin of positions in linalg ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All that varies along the pairs (the two parts of a frequency, the axis) is
+// read from a constant tensor, never from an indexing map with a constant:
+// linalg's vectorizer does not take those.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SincosGeneric.h"
+
+#include "posenc/Codegen/ExactSincos.h"
+#include "posenc/IR/PairFrequencies.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::Turns;
+
+/// A constant tensor with one entry for each pair.
+template <typename T>
+static Value createPairConstant(OpBuilder &builder, Location loc,
+                                ArrayRef<T> entries) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(entries.size())},
+                                    builder.getIntegerType(8 * sizeof(T)));
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(type, entries));
+}
+
+/// The positions of axis `axis`, without the dimension of axes.
+static Value extractAxis(OpBuilder &builder, Location loc, Value positions,
+                         int64_t axis) {
+  auto type = cast<RankedTensorType>(positions.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(builder, loc, positions);
+  offsets.front() = builder.getIndexAttr(axis);
+  sizes.front() = builder.getIndexAttr(1);
+  auto sliceType = RankedTensorType::get(type.getShape().drop_front(),
+                                         type.getElementType());
+  return tensor::ExtractSliceOp::create(builder, loc, sliceType, positions,
+                                        offsets, sizes, strides);
+}
+
+static Value toI64(OpBuilder &builder, Location loc, Value value) {
+  if (value.getType().isIndex())
+    return arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
+                                      value);
+  if (value.getType().isInteger(64))
+    return value;
+  return arith::ExtSIOp::create(builder, loc, builder.getI64Type(), value);
+}
+
+linalg::GenericOp mlir::posenc::createSincosGeneric(
+    OpBuilder &builder, Location loc, FrequenciesAttr frequencies,
+    AxesAttr axes, Value positions, Value cosInit, Value sinInit) {
+  auto type = cast<RankedTensorType>(cosInit.getType());
+  int64_t numLoops = type.getRank() - 1;
+  int64_t numAxes = axes ? axes.getNumAxes() : 1;
+  bool scalar = !isa<ShapedType>(positions.getType());
+
+  AffineMap tableMap = builder.getMultiDimIdentityMap(type.getRank());
+  AffineMap positionMap = tableMap.dropResult(numLoops);
+  AffineMap pairMap = tableMap.getSubMap({static_cast<unsigned>(numLoops)});
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  auto addInput = [&](Value input, AffineMap map) {
+    inputs.push_back(input);
+    maps.push_back(map);
+  };
+
+  if (scalar)
+    addInput(positions, AffineMap::get(type.getRank(), 0, type.getContext()));
+  else if (!axes)
+    addInput(positions, positionMap);
+  else
+    for (int64_t axis = 0; axis < numAxes; ++axis)
+      addInput(extractAxis(builder, loc, positions, axis), positionMap);
+
+  SmallVector<int64_t> high, low;
+  SmallVector<int32_t> axisOfPair;
+  for (const PairFrequency &pair : computePairFrequencies(frequencies, axes)) {
+    Turns turns = Turns::fromRadians(pair.frequency);
+    high.push_back(static_cast<int64_t>(turns.high));
+    low.push_back(turns.low);
+    axisOfPair.push_back(pair.axis);
+  }
+  addInput(createPairConstant<int64_t>(builder, loc, high), pairMap);
+  addInput(createPairConstant<int64_t>(builder, loc, low), pairMap);
+  if (axes)
+    addInput(createPairConstant<int32_t>(builder, loc, axisOfPair), pairMap);
+  maps.append({tableMap, tableMap});
+
+  ExactSincos sincos(frequencies.computeAttentionFactor(), /*inverse=*/false);
+  Type element = type.getElementType();
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value position = args[0];
+    for (int64_t axis = 1; axis < numAxes; ++axis) {
+      Value number =
+          arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(axis));
+      Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         args[numAxes + 2], number);
+      position = arith::SelectOp::create(b, loc, mine, args[axis], position);
+    }
+    // In i64 before the sum, which may be beyond the type of the position.
+    position = toI64(b, loc, position);
+    if (scalar) {
+      Value row = toI64(b, loc, linalg::IndexOp::create(b, loc, 0));
+      position = arith::AddIOp::create(b, loc, position, row);
+    }
+    ExactSincos::Result result =
+        sincos.emit(b, loc, position, args[numAxes], args[numAxes + 1],
+                    /*wide=*/element.isF64());
+    SmallVector<Value> entries{result.cos, result.sin};
+    if (element.getIntOrFloatBitWidth() < 32)
+      for (Value &entry : entries)
+        entry = arith::TruncFOp::create(b, loc, element, entry);
+    linalg::YieldOp::create(b, loc, entries);
+  };
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+      builder, loc, TypeRange{type, sinInit.getType()}, inputs,
+      ValueRange{cosInit, sinInit}, maps, loops, body);
+}

@@ -1,0 +1,189 @@
+//===- HeadShape.cpp - heads and their sizes --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadShape.h"
+
+using namespace posenc::frontend;
+using llvm::StringRef;
+using llvm::Twine;
+
+llvm::SmallVector<Place, 4> posenc::frontend::places(const json::Value &object,
+                                                     const Names &names) {
+  llvm::SmallVector<Place, 4> result;
+  for (StringRef name : names)
+    result.push_back({&object, name});
+  return result;
+}
+
+namespace {
+
+/// Zero in the result stands for a number that an error made unknown.
+class ShapeReader {
+public:
+  ShapeReader(ConfigReader &reader, const json::Value &config,
+              llvm::ArrayRef<const json::Value *> dicts, const ModelRow &row)
+      : reader(reader), config(config), dicts(dicts), row(row),
+        keys(*row.keys) {}
+
+  void read(ModelConfig &result) {
+    heads = reader.count(places(config, keys.heads));
+    if (!heads.given())
+      reader.missing(config, keys.heads[0]);
+    hidden = reader.count(places(config, keys.hidden));
+    headDim = reader.count(places(config, keys.headDim));
+    result.numHeads = heads.value.value_or(0);
+    result.numKeyValueHeads = readKeyHeads();
+    result.headDim = readHeadDim();
+    result.rotaryDim = readRotaryDim(result.headDim);
+  }
+
+private:
+  int64_t readKeyHeads();
+  int64_t readGivenKeyHeads();
+  int64_t readHeadDim();
+  int64_t readRotaryDim(int64_t size);
+  int64_t fromFraction(int64_t size, const Field<double> &partial);
+  const json::Value &whereSizeStands() const;
+
+  ConfigReader &reader;
+  const json::Value &config;
+  llvm::ArrayRef<const json::Value *> dicts;
+  const ModelRow &row;
+  const KeyNames &keys;
+  Field<int64_t> heads, hidden, headDim;
+};
+
+int64_t ShapeReader::readGivenKeyHeads() {
+  Field<int64_t> given = reader.count(places(config, keys.keyHeads));
+  if (!given.given())
+    return heads.value.value_or(0);
+  if (heads.value && given.value && *heads.value % *given.value != 0)
+    reader.error(given.at(), "'" + given.name() + "' (" + Twine(*given.value) +
+                                 ") does not divide '" + heads.name() + "' (" +
+                                 Twine(*heads.value) + ")");
+  return given.value.value_or(0);
+}
+
+int64_t ShapeReader::readKeyHeads() {
+  switch (keys.keyHeadRule) {
+  case KeyHeads::Given:
+    return readGivenKeyHeads();
+  case KeyHeads::AsQueries:
+    return heads.value.value_or(0);
+  case KeyHeads::One:
+    return 1;
+  case KeyHeads::Falcon: {
+    Field<bool> newer = reader.boolean(config, "new_decoder_architecture");
+    Field<bool> multiQuery = reader.boolean(config, "multi_query");
+    if (!newer.value.value_or(false) && multiQuery.value.value_or(true))
+      return 1;
+    return readGivenKeyHeads();
+  }
+  }
+  return 0;
+}
+
+int64_t ShapeReader::readHeadDim() {
+  if (headDim.given())
+    return headDim.value.value_or(0);
+  if (row.defaultHeadDim)
+    return row.defaultHeadDim;
+  StringRef required =
+      keys.headDimFromHidden ? keys.hidden[0] : keys.headDim[0];
+  if (!keys.headDimFromHidden || !hidden.given()) {
+    reader.missing(config, required);
+    return 0;
+  }
+  if (!hidden.value || !heads.value)
+    return 0;
+  if (*hidden.value % *heads.value != 0) {
+    reader.error(heads.at(), "'" + heads.name() + "' (" + Twine(*heads.value) +
+                                 ") does not divide '" + hidden.name() + "' (" +
+                                 Twine(*hidden.value) + "), and there is no '" +
+                                 keys.headDim[0] + "'");
+    return 0;
+  }
+  return *hidden.value / *heads.value;
+}
+
+/// The value to blame for a head that is too small or odd.
+const json::Value &ShapeReader::whereSizeStands() const {
+  if (headDim.given())
+    return headDim.at();
+  return hidden.given() && !row.defaultHeadDim ? hidden.at() : config;
+}
+
+int64_t ShapeReader::fromFraction(int64_t size, const Field<double> &partial) {
+  if (partial.bad())
+    return 0;
+  double fraction = partial.value.value_or(row.defaultPartial);
+  if (!(fraction > 0 && fraction <= 1)) {
+    reader.error(partial.at(), "'" + partial.name() +
+                                   "' must be greater than 0 and at most 1, "
+                                   "not " +
+                                   spelled(fraction));
+    return 0;
+  }
+  // Truncated from the double product, as Python's int() does.
+  int64_t dim = int64_t(double(size) * fraction);
+  if (size && (dim < 2 || dim % 2 != 0)) {
+    StringRef name =
+        partial.given() ? partial.name() : StringRef(keys.partial[0]);
+    reader.error(partial.given() ? partial.at() : whereSizeStands(),
+                 "the rotary dimension must be even and not 0, but '" + name +
+                     "' " + spelled(fraction) + " of a head of " + Twine(size) +
+                     " is " + Twine(dim));
+    return 0;
+  }
+  return dim;
+}
+
+int64_t ShapeReader::readRotaryDim(int64_t size) {
+  llvm::SmallVector<Place, 4> fractionPlaces = places(config, keys.partial);
+  for (const json::Value *dict : dicts)
+    fractionPlaces.push_back({dict, "partial_rotary_factor"});
+  Field<double> partial = reader.number(fractionPlaces);
+  Field<int64_t> direct = reader.count(places(config, keys.rotaryDim));
+  if (direct.bad())
+    return 0;
+  if (!direct.given() && !row.defaultRotaryDim)
+    return fromFraction(size, partial);
+
+  // Null would mean frequencies over the whole embedding here, which no head
+  // has channels for.
+  StringRef key = keys.rotaryDim[0];
+  if (const json::Member *member = config.find(key);
+      member && member->value.isNull()) {
+    reader.error(member->value, "'" + key + "' must be an integer, not null");
+    return 0;
+  }
+  int64_t dim = direct.value.value_or(row.defaultRotaryDim);
+  const json::Value &at = direct.given() ? direct.at() : whereSizeStands();
+  if (dim % 2 != 0) {
+    reader.error(at, "'" + key + "' must be even, not " + Twine(dim));
+    return 0;
+  }
+  if (size && dim > size) {
+    reader.error(at, "'" + key + "' (" + Twine(dim) +
+                         ") is larger than the head (" + Twine(size) + ")");
+    return 0;
+  }
+  if (size && partial.value && fromFraction(size, partial) != dim)
+    reader.error(partial.at(), "'" + partial.name() + "' and '" + key +
+                                   "' give different rotary dimensions");
+  return dim;
+}
+
+} // namespace
+
+void posenc::frontend::readHeadShape(ConfigReader &reader,
+                                     const json::Value &config,
+                                     llvm::ArrayRef<const json::Value *> dicts,
+                                     const ModelRow &row, ModelConfig &result) {
+  ShapeReader(reader, config, dicts, row).read(result);
+}

@@ -1,0 +1,291 @@
+//===- ModelConfig.cpp - reads a model's config.json ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Frontend/ModelConfig.h"
+
+#include "ConfigReader.h"
+#include "HeadShape.h"
+#include "LayerTypes.h"
+#include "ModelTable.h"
+#include "RopeDictionary.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <tuple>
+
+using namespace posenc::frontend;
+using llvm::StringLiteral;
+using llvm::StringRef;
+using llvm::Twine;
+
+// Recursion is bounded by the depth that the parser accepts.
+static void reportDuplicates(ConfigReader &reader, const json::Value &value) {
+  if (value.isArray())
+    for (const json::Value &element : value.elements())
+      reportDuplicates(reader, element);
+  if (!value.isObject())
+    return;
+  llvm::StringMap<const json::Value *> first;
+  for (const json::Member &member : value.members()) {
+    auto [entry, isNew] = first.try_emplace(member.name(), &member.value);
+    if (!isNew && !json::deepEqual(*entry->second, member.value))
+      reader.error(member.key, "duplicate key " + quoted(member.name()) +
+                                   " with a different value");
+    reportDuplicates(reader, member.value);
+  }
+}
+
+namespace {
+
+class ModelReader {
+public:
+  ModelReader(ConfigReader &reader, const json::Value &root)
+      : reader(reader), root(root) {}
+
+  void read(ModelConfig &result);
+
+private:
+  void findTextConfig();
+  bool findRow();
+  bool rotates();
+  bool hasRopeKey() const;
+  void readPairing(ModelConfig &result);
+  void readRope(const RopeDictionaries &dicts, ModelConfig &result);
+  Field<double> readTheta(const RopeDictionaries &dicts);
+  std::optional<DType> readDType(const json::Value &object);
+
+  ConfigReader &reader;
+  const json::Value &root;
+  /// The object with the text model's keys: the root, unless it nests them.
+  const json::Value *config = nullptr;
+  const json::Member *typeMember = nullptr;
+  StringRef modelType;
+  const ModelRow *row = nullptr;
+  bool isKnown = false;
+};
+
+/// Models of several modalities keep the text model in an object of its own.
+void ModelReader::findTextConfig() {
+  config = &root;
+  typeMember = ConfigReader::given(root, "model_type");
+  auto hasHeads = [](const json::Value &object, const json::Member *type) {
+    const ModelRow *row = nullptr;
+    if (type && type->value.isString())
+      row = findModel(type->value.string());
+    return llvm::any_of((row ? row : &unknownModel())->keys->heads,
+                        [&](StringRef key) { return object.find(key); });
+  };
+  if (hasHeads(root, typeMember))
+    return;
+  for (StringRef key : {"text_config", "llm_config", "language_config"}) {
+    const json::Member *nested = ConfigReader::given(root, key);
+    if (!nested || !nested->value.isObject())
+      continue;
+    config = &nested->value;
+    if (const json::Member *type = ConfigReader::given(*config, "model_type"))
+      typeMember = type;
+    return;
+  }
+}
+
+bool ModelReader::hasRopeKey() const {
+  return llvm::any_of(
+      llvm::ArrayRef<StringRef>{"rope_theta", "rope_scaling", "rope_parameters",
+                                "partial_rotary_factor", "rotary_pct",
+                                "rotary_emb_base", "rotary_dim"},
+      [&](StringRef key) { return config->find(key); });
+}
+
+/// Returns false after an error that leaves nothing to read.
+bool ModelReader::findRow() {
+  row = &unknownModel();
+  if (typeMember) {
+    if (!typeMember->value.isString()) {
+      reader.error(typeMember->value,
+                   "'model_type' must be a string, not " +
+                       json::describeKind(typeMember->value));
+      return false;
+    }
+    modelType = typeMember->value.string();
+    if (const ModelRow *known = findModel(modelType)) {
+      row = known;
+      isKnown = true;
+      return true;
+    }
+    if (hasNoRotaryEmbedding(modelType)) {
+      reader.error(typeMember->value, "'model_type' " + quoted(modelType) +
+                                          " has no rotary embedding");
+      return false;
+    }
+  }
+  const json::Value &at = typeMember ? typeMember->value : *config;
+  std::string what = typeMember ? "unknown 'model_type' " + quoted(modelType)
+                                : std::string("missing key 'model_type'");
+  if (!hasRopeKey()) {
+    reader.error(at, what + ", and no key of a rotary embedding such as "
+                            "'rope_theta'");
+    return false;
+  }
+  reader.warning(at, what + ": assuming half pairing and the usual defaults");
+  return true;
+}
+
+/// Types of which some models rotate and others do not.
+bool ModelReader::rotates() {
+  if (Field<bool> alibi = reader.boolean(*config, "alibi");
+      alibi.value.value_or(false)) {
+    reader.error(alibi.at(), "'alibi' is true: the model has no rotary "
+                             "embedding");
+    return false;
+  }
+  StringLiteral key = "position_embedding_type";
+  const json::Member *member = ConfigReader::given(*config, key);
+  if (row->positionType.empty() && isKnown)
+    return true;
+  if (row->positionType.empty()) {
+    if (!member || !member->value.isString() ||
+        !llvm::is_contained({"absolute", "alibi", "learned", "learned_absolute",
+                             "nope", "relative_key", "relative_key_query"},
+                            member->value.string()))
+      return true;
+    reader.error(member->value, "'" + key + "' " +
+                                    quoted(member->value.string()) +
+                                    " is no rotary embedding");
+    return false;
+  }
+  Field<StringRef> kind = reader.string(*config, key);
+  if (!kind.given() || (kind.value && *kind.value != row->positionType))
+    reader.error(member ? member->value : *config,
+                 "'model_type' " + quoted(modelType) +
+                     " has no rotary embedding unless '" + key + "' is '" +
+                     row->positionType + "'");
+  return kind.value && *kind.value == row->positionType;
+}
+
+void ModelReader::readPairing(ModelConfig &result) {
+  result.interleaved = row->isInterleaved;
+  if (row->interleaveKey.empty())
+    return;
+  Field<bool> interleave = reader.boolean(*config, row->interleaveKey);
+  result.interleaved = interleave.value.value_or(result.interleaved);
+}
+
+Field<double> ModelReader::readTheta(const RopeDictionaries &dicts) {
+  llvm::SmallVector<Place, 4> thetaPlaces = places(*config, row->keys->theta);
+  thetaPlaces.push_back({dicts.scaling, "rope_theta"});
+  thetaPlaces.push_back({dicts.parameters, "rope_theta"});
+  Field<double> theta = reader.number(thetaPlaces);
+  if (theta.value && *theta.value <= 0) {
+    reader.error(theta.at(), "'" + theta.name() +
+                                 "' must be greater than 0, not " +
+                                 spelled(*theta.value));
+    theta.value.reset();
+  }
+  return theta;
+}
+
+void ModelReader::readRope(const RopeDictionaries &dicts, ModelConfig &result) {
+  Field<double> theta = readTheta(dicts);
+  result.ropeTheta = theta.value.value_or(row->defaultTheta);
+  Field<int64_t> maxPosition =
+      reader.count(places(*config, row->keys->maxPosition));
+  Field<int64_t> original =
+      reader.count(*config, "original_max_position_embeddings");
+  const RopeType *type = readRopeType(reader, dicts);
+  if (!type)
+    return;
+  if (dicts.main) {
+    RopeContext context{reader, *dicts.main, theta, maxPosition, original};
+    result.scaling = readScaling(*type, context);
+  }
+  if (!theta.bad())
+    checkLayerTypes(reader, *config, *row, dicts, result);
+}
+
+static std::optional<DType> parseDType(StringRef name) {
+  name.consume_front("torch.");
+  return llvm::StringSwitch<std::optional<DType>>(name)
+      .Cases({"float32", "float"}, DType::F32)
+      .Case("bfloat16", DType::BF16)
+      .Cases({"float16", "half"}, DType::F16)
+      .Cases({"float64", "double"}, DType::F64)
+      .Default(std::nullopt);
+}
+
+std::optional<DType> ModelReader::readDType(const json::Value &object) {
+  std::optional<DType> first;
+  for (StringRef key : {"torch_dtype", "dtype"}) {
+    Field<StringRef> name = reader.string(object, key);
+    if (!name.value || *name.value == "auto")
+      continue;
+    std::optional<DType> type = parseDType(*name.value);
+    if (!type)
+      reader.error(name.at(),
+                   "'" + key + "' " + quoted(*name.value) +
+                       " is none of float32, bfloat16, float16 and float64");
+    else if (first && *first != *type)
+      reader.error(name.at(), "'dtype' differs from 'torch_dtype'");
+    else
+      first = type;
+  }
+  return first;
+}
+
+void ModelReader::read(ModelConfig &result) {
+  findTextConfig();
+  if (!findRow() || !rotates())
+    return;
+  result.modelType = modelType.str();
+  readPairing(result);
+  RopeDictionaries dicts = findRopeDictionaries(reader, *config);
+  readHeadShape(reader, *config, {dicts.scaling, dicts.parameters}, *row,
+                result);
+  readRope(dicts, result);
+  std::optional<DType> dtype = readDType(*config);
+  if (!dtype && config != &root)
+    dtype = readDType(root);
+  result.dtype = dtype.value_or(DType::F32);
+}
+
+} // namespace
+
+std::optional<ModelConfig>
+posenc::frontend::readModelConfig(StringRef text, StringRef fileName,
+                                  llvm::SmallVectorImpl<Diagnostic> &diags,
+                                  const ReadOptions &options) {
+  json::ParseError error;
+  std::unique_ptr<json::Document> document = json::Document::parse(text, error);
+  if (!document) {
+    diags.push_back({Severity::Error, fileName.str(), error.position.line,
+                     error.position.col, error.message});
+    return std::nullopt;
+  }
+  size_t firstOwn = diags.size();
+  ConfigReader reader(*document, fileName, diags);
+  ModelConfig result;
+  if (document->root().isObject()) {
+    reportDuplicates(reader, document->root());
+    ModelReader(reader, document->root()).read(result);
+  } else {
+    reader.error(document->root(), "a config must be an object, not " +
+                                       json::describeKind(document->root()));
+  }
+  // By the whole diagnostic, so that the order is the same everywhere.
+  llvm::sort(diags.begin() + firstOwn, diags.end(),
+             [](const Diagnostic &a, const Diagnostic &b) {
+               return std::tie(a.line, a.col, a.severity, a.message) <
+                      std::tie(b.line, b.col, b.severity, b.message);
+             });
+  if (reader.hasErrors())
+    return std::nullopt;
+  if (options.pairing)
+    result.interleaved = *options.pairing == Pairing::Interleaved;
+  return result;
+}

@@ -1,0 +1,277 @@
+//===- ModelTable.cpp - one row per model_type ------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelTable.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace posenc::frontend;
+using llvm::StringLiteral;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// Key names
+//===----------------------------------------------------------------------===//
+
+static constexpr KeyNames standard;
+
+static constexpr KeyNames neoxKeys = [] {
+  KeyNames keys;
+  keys.theta = {"rotary_emb_base", "rope_theta"};
+  keys.partial = {"rotary_pct", "partial_rotary_factor"};
+  keys.keyHeadRule = KeyHeads::AsQueries;
+  return keys;
+}();
+
+static constexpr KeyNames gptjKeys = [] {
+  KeyNames keys;
+  keys.heads = {"n_head", "num_attention_heads"};
+  keys.hidden = {"n_embd", "hidden_size"};
+  keys.rotaryDim = {"rotary_dim", ""};
+  keys.maxPosition = {"n_positions", "max_position_embeddings"};
+  keys.keyHeadRule = KeyHeads::AsQueries;
+  return keys;
+}();
+
+static constexpr KeyNames falconKeys = [] {
+  KeyNames keys;
+  keys.heads = {"num_attention_heads", "n_head"};
+  keys.keyHeads = {"num_kv_heads", "n_head_kv"};
+  keys.hidden = {"hidden_size", "n_embed"};
+  keys.keyHeadRule = KeyHeads::Falcon;
+  return keys;
+}();
+
+static constexpr KeyNames persimmonKeys = [] {
+  KeyNames keys;
+  keys.keyHeadRule = KeyHeads::AsQueries;
+  return keys;
+}();
+
+static constexpr KeyNames stablelmKeys = [] {
+  KeyNames keys;
+  keys.partial = {"partial_rotary_factor", "rope_pct"};
+  return keys;
+}();
+
+/// Multi-head latent attention: a head has channels that rotate and channels
+/// that do not, with sizes of their own, and all heads share the rotated key.
+static constexpr KeyNames latentKeys = [] {
+  KeyNames keys;
+  keys.headDim = {"qk_rope_head_dim", ""};
+  keys.keyHeadRule = KeyHeads::One;
+  keys.headDimFromHidden = false;
+  return keys;
+}();
+
+static constexpr KeyNames modernBertKeys = [] {
+  KeyNames keys;
+  keys.theta = {"global_rope_theta", "rope_theta"};
+  return keys;
+}();
+
+static constexpr KeyNames anyKeys = [] {
+  KeyNames keys;
+  keys.headDim = {"head_dim", "attention_head_size"};
+  keys.theta = {"rope_theta", "rotary_emb_base"};
+  keys.partial = {"partial_rotary_factor", "rotary_pct"};
+  keys.rotaryDim = {"rotary_dim", ""};
+  return keys;
+}();
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+static constexpr ModelRow row(StringLiteral type,
+                              const KeyNames &keys = standard) {
+  return {type, keys};
+}
+
+static constexpr ModelRow models[] = {
+    // Half-paired, with nothing of their own.
+    row("arcee"),
+    row("aria_text"),
+    row("chameleon"),
+    row("diffllama"),
+    row("dots1"),
+    row("exaone"),
+    row("exaone4"),
+    row("granite"),
+    row("granitemoe"),
+    row("granitemoeshared"),
+    row("internlm2"),
+    row("internlm3"),
+    row("llama"),
+    row("minicpm"),
+    row("ministral"),
+    row("mistral"),
+    row("mistral3"),
+    row("olmo"),
+    row("olmo2"),
+    row("olmoe"),
+    row("phi3"),
+    row("qwen2"),
+    row("qwen2_moe"),
+    row("qwen3"),
+    row("qwen3_moe"),
+    row("seed_oss"),
+    row("starcoder2"),
+    row("yi"),
+    row("Yi"),
+
+    // Half-paired, with a base, a fraction or a head size of their own.
+    row("bitnet").theta(5e5),
+    row("falcon", falconKeys),
+    row("falcon_h1").theta(1e5),
+    row("gemma").headDim(256),
+    row("gemma2").headDim(256),
+    row("gemma3").headDim(256).theta(1e6).ownSlidingTheta(1e4),
+    row("gemma3_text").headDim(256).theta(1e6).ownSlidingTheta(1e4),
+    row("gemma3n_text").headDim(256).theta(1e6).ownSlidingTheta(1e4),
+    row("glm4_moe").partial(0.5),
+    row("gpt_neox", neoxKeys).partial(0.25),
+    row("gpt_neox_japanese", neoxKeys),
+    row("gpt_oss").theta(150000),
+    row("lfm2").theta(1e6),
+    row("minicpm3", latentKeys),
+    row("mixtral").theta(1e6),
+    row("mllama_text_model").theta(5e5),
+    row("modernbert", modernBertKeys).theta(160000).ownSlidingTheta(1e4),
+    row("nemotron").partial(0.5),
+    row("olmo3").unscaledSliding(),
+    row("persimmon", persimmonKeys).partial(0.5),
+    row("phi").partial(0.5),
+    row("phimoe").theta(1e6),
+    row("qwen3_next").partial(0.25),
+    row("recurrent_gemma").partial(0.5),
+    row("smollm3").theta(2e6),
+    row("stablelm", stablelmKeys).partial(0.25),
+
+    // Half-paired, if they rotate at all.
+    row("esm").onlyIfPositionType("rotary"),
+    row("granitemoehybrid").onlyIfPositionType("rope"),
+
+    // Interleaved.
+    row("codegen", gptjKeys).interleaved().rotaryDim(64),
+    row("cohere").interleaved().theta(5e5),
+    row("cohere2").interleaved(),
+    row("deepseek_v2", latentKeys).interleavedUnless("rope_interleave"),
+    row("deepseek_v3", latentKeys).interleavedUnless("rope_interleave"),
+    row("ernie4_5").interleaved().theta(5e5),
+    row("ernie4_5_moe").interleaved().theta(5e5),
+    row("glm").interleaved().partial(0.5),
+    row("glm4").interleaved().partial(0.5),
+    row("gptj", gptjKeys).interleaved().rotaryDim(64),
+    row("helium").interleaved().theta(1e5),
+    row("kimi_k2", latentKeys).interleavedUnless("rope_interleave"),
+    row("llama4").interleaved().theta(5e5),
+    row("llama4_text").interleaved().theta(5e5),
+    row("longcat_flash", latentKeys).interleaved().theta(1e7),
+    row("roformer").interleaved(),
+};
+
+static constexpr ModelRow unknownRow = row("", anyKeys);
+
+static constexpr StringLiteral withoutRotation[] = {
+    "albert",
+    "bart",
+    "beit",
+    "bert",
+    "bert-generation",
+    "big_bird",
+    "bigbird_pegasus",
+    "biogpt",
+    "blenderbot",
+    "blenderbot-small",
+    "bloom",
+    "camembert",
+    "canine",
+    "clip",
+    "convbert",
+    "ctrl",
+    "data2vec-text",
+    "deberta",
+    "deberta-v2",
+    "deit",
+    "distilbert",
+    "electra",
+    "ernie",
+    "ernie_m",
+    "falcon_mamba",
+    "flaubert",
+    "fnet",
+    "fsmt",
+    "funnel",
+    "git",
+    "gpt2",
+    "gpt_bigcode",
+    "gpt_neo",
+    "hubert",
+    "ibert",
+    "jamba",
+    "led",
+    "longformer",
+    "longt5",
+    "luke",
+    "m2m_100",
+    "mamba",
+    "mamba2",
+    "marian",
+    "mbart",
+    "megatron-bert",
+    "mobilebert",
+    "mpnet",
+    "mpt",
+    "mt5",
+    "mvp",
+    "nezha",
+    "nllb-moe",
+    "nystromformer",
+    "openai-gpt",
+    "opt",
+    "pegasus",
+    "pegasus_x",
+    "plbart",
+    "prophetnet",
+    "rembert",
+    "roberta",
+    "roberta-prelayernorm",
+    "roc_bert",
+    "rwkv",
+    "speech_to_text",
+    "splinter",
+    "squeezebert",
+    "switch_transformers",
+    "t5",
+    "tapas",
+    "transfo-xl",
+    "umt5",
+    "vit",
+    "wav2vec2",
+    "whisper",
+    "xglm",
+    "xlm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xlnet",
+    "xmod",
+    "yoso",
+};
+
+const ModelRow *posenc::frontend::findModel(StringRef modelType) {
+  const ModelRow *found = llvm::find_if(
+      models, [&](const ModelRow &row) { return row.type == modelType; });
+  return found == std::end(models) ? nullptr : found;
+}
+
+const ModelRow &posenc::frontend::unknownModel() { return unknownRow; }
+
+bool posenc::frontend::hasNoRotaryEmbedding(StringRef modelType) {
+  return llvm::is_contained(withoutRotation, modelType);
+}

@@ -1,0 +1,131 @@
+//===- ModelTable.h - what stands in the models' code -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A config.json says how large a model is. How its channels are paired, what
+// its keys are called and what an absent key means stands in its code: here,
+// one row per model_type.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_FRONTEND_MODELTABLE_H
+#define POSENC_LIB_FRONTEND_MODELTABLE_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
+#include <cstdint>
+
+namespace posenc::frontend {
+
+/// The names one quantity goes by, the usual one first; unused ones are empty.
+using Names = std::array<llvm::StringLiteral, 2>;
+
+/// How many key heads a model has.
+enum class KeyHeads {
+  Given,     // the key, else as many as query heads
+  AsQueries, // as many as query heads, whatever the keys say
+  One,       // one, shared by all queries
+  Falcon,    // follows from new_decoder_architecture and multi_query
+};
+
+struct KeyNames {
+  Names heads = {"num_attention_heads", ""};
+  Names keyHeads = {"num_key_value_heads", ""};
+  Names hidden = {"hidden_size", ""};
+  Names headDim = {"head_dim", ""};
+  Names theta = {"rope_theta", ""};
+  Names partial = {"partial_rotary_factor", ""};
+  /// A rotary dimension given as such; empty where the model has no such key.
+  Names rotaryDim = {"", ""};
+  Names maxPosition = {"max_position_embeddings", "n_positions"};
+  KeyHeads keyHeadRule = KeyHeads::Given;
+  /// False where head_dim is the size of one part of a head among several.
+  bool headDimFromHidden = true;
+};
+
+struct ModelRow {
+  llvm::StringLiteral type;
+  const KeyNames *keys;
+  bool isInterleaved = false;
+  double defaultTheta = 10000;
+  double defaultPartial = 1;
+  int64_t defaultHeadDim = 0;   // 0: hidden size / heads
+  int64_t defaultRotaryDim = 0; // 0: from the partial factor
+  /// The base of the sliding layers where it is one of its own, else 0.
+  double slidingTheta = 0;
+  /// Sliding layers take no part in the scaling.
+  bool slidingUnscaled = false;
+  /// The key that switches interleaving off, or empty.
+  llvm::StringLiteral interleaveKey = "";
+  /// The position_embedding_type under which the model rotates, or empty.
+  llvm::StringLiteral positionType = "";
+
+  constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
+      : type(type), keys(&keys) {}
+  // Each returns the row with one thing changed.
+  constexpr ModelRow interleaved() const {
+    ModelRow copy = *this;
+    copy.isInterleaved = true;
+    return copy;
+  }
+  constexpr ModelRow interleavedUnless(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.interleaveKey = key;
+    copy.isInterleaved = true;
+    return copy;
+  }
+  constexpr ModelRow theta(double value) const {
+    ModelRow copy = *this;
+    copy.defaultTheta = value;
+    return copy;
+  }
+  constexpr ModelRow partial(double value) const {
+    ModelRow copy = *this;
+    copy.defaultPartial = value;
+    return copy;
+  }
+  constexpr ModelRow headDim(int64_t value) const {
+    ModelRow copy = *this;
+    copy.defaultHeadDim = value;
+    return copy;
+  }
+  constexpr ModelRow rotaryDim(int64_t value) const {
+    ModelRow copy = *this;
+    copy.defaultRotaryDim = value;
+    return copy;
+  }
+  constexpr ModelRow ownSlidingTheta(double value) const {
+    ModelRow copy = *this;
+    copy.slidingTheta = value;
+    return copy;
+  }
+  constexpr ModelRow unscaledSliding() const {
+    ModelRow copy = *this;
+    copy.slidingUnscaled = true;
+    return copy;
+  }
+  constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {
+    ModelRow copy = *this;
+    copy.positionType = value;
+    return copy;
+  }
+};
+
+/// Null for a type that the table does not have.
+const ModelRow *findModel(llvm::StringRef modelType);
+
+/// Half-paired, with every name that a quantity goes by anywhere.
+const ModelRow &unknownModel();
+
+/// Types known to encode positions in another way than by rotation, or not at
+/// all.
+bool hasNoRotaryEmbedding(llvm::StringRef modelType);
+
+} // namespace posenc::frontend
+
+#endif // POSENC_LIB_FRONTEND_MODELTABLE_H

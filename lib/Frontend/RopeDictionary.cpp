@@ -1,0 +1,154 @@
+//===- RopeDictionary.cpp - where a config keeps its rope keys --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RopeDictionary.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace posenc::frontend;
+using llvm::StringRef;
+
+/// A dictionary of dictionaries, without a key that is a scaling's own.
+static bool isPerLayerType(const json::Value &dict) {
+  for (StringRef key : {"rope_type", "type", "rope_theta", "factor"})
+    if (dict.find(key))
+      return false;
+  return llvm::any_of(dict.members(), [](const json::Member &member) {
+    return member.value.isObject();
+  });
+}
+
+/// The dictionary that holds for all layer types, null after an error.
+static const json::Value *sameForAllLayers(ConfigReader &reader, StringRef name,
+                                           const json::Value &dict) {
+  const json::Member &first = dict.members().front();
+  for (const json::Member &other : dict.members().drop_front()) {
+    if (json::deepEqual(first.value, other.value))
+      continue;
+    reader.error(other.key, "'" + name + "' differs between the layer types " +
+                                quoted(first.name()) + " and " +
+                                quoted(other.name()) +
+                                ", which is not supported yet");
+    return nullptr;
+  }
+  return &first.value;
+}
+
+static const json::Value *findOne(ConfigReader &reader,
+                                  const json::Value &config, StringRef name,
+                                  RopeDictionaries &result) {
+  Field<const json::Value *> field = reader.object(config, name);
+  if (field.bad())
+    result.broken = true;
+  if (!field.value || (*field.value)->members().empty())
+    return nullptr;
+  const json::Value *dict = *field.value;
+  if (isPerLayerType(*dict)) {
+    result.perLayerType = true;
+    dict = sameForAllLayers(reader, name, *dict);
+    if (!dict)
+      result.broken = true;
+  }
+  return dict;
+}
+
+/// What a dictionary says of the scaling, in one spelling. The base and the
+/// fraction are compared by whoever reads them, with their other places.
+static llvm::StringMap<const json::Value *>
+canonicalEntries(const json::Value &dict) {
+  llvm::StringMap<const json::Value *> entries;
+  for (const json::Member &member : dict.members()) {
+    StringRef key = member.name();
+    if (!member.value.isNull() && key != "rope_theta" &&
+        key != "partial_rotary_factor")
+      entries.try_emplace(key == "type" ? "rope_type" : key, &member.value);
+  }
+  return entries;
+}
+
+static bool sameScaling(const json::Value &a, const json::Value &b) {
+  auto x = canonicalEntries(a), y = canonicalEntries(b);
+  return x.size() == y.size() && llvm::all_of(x, [&](const auto &entry) {
+           auto other = y.find(entry.getKey());
+           return other != y.end() &&
+                  json::deepEqual(*entry.getValue(), *other->getValue());
+         });
+}
+
+RopeDictionaries
+posenc::frontend::findRopeDictionaries(ConfigReader &reader,
+                                       const json::Value &config) {
+  RopeDictionaries result;
+  result.scaling = findOne(reader, config, "rope_scaling", result);
+  result.parameters = findOne(reader, config, "rope_parameters", result);
+  result.main = result.parameters ? result.parameters : result.scaling;
+  result.name = result.parameters ? "rope_parameters" : "rope_scaling";
+  if (result.scaling && result.parameters &&
+      !sameScaling(*result.scaling, *result.parameters))
+    reader.error(*result.parameters,
+                 "'rope_parameters' differs from 'rope_scaling'");
+  return result;
+}
+
+/// The agreed value of `rope_type` and its older name `type`. Sets `bad` after
+/// an error.
+static Field<StringRef> readTypeName(ConfigReader &reader,
+                                     const json::Value &dict, bool &bad) {
+  Field<StringRef> newer = reader.string(dict, "rope_type");
+  Field<StringRef> older = reader.string(dict, "type");
+  bad = newer.bad() || older.bad();
+  if (newer.value && older.value && *newer.value != *older.value) {
+    reader.error(newer.at().offset() > older.at().offset() ? newer.at()
+                                                           : older.at(),
+                 "'rope_type' is " + quoted(*newer.value) + ", but 'type' is " +
+                     quoted(*older.value));
+    bad = true;
+  }
+  return newer.given() ? newer : older;
+}
+
+/// Several axes: reported by the key that a user can look for.
+static bool reportSections(ConfigReader &reader, const json::Value &dict) {
+  const json::Member *sections = ConfigReader::given(dict, "mrope_section");
+  if (sections)
+    reader.error(sections->key, "'mrope_section' asks for several position "
+                                "axes, which are not supported yet");
+  return sections;
+}
+
+const RopeType *posenc::frontend::readRopeType(ConfigReader &reader,
+                                               const RopeDictionaries &dicts) {
+  if (!dicts.main)
+    return dicts.broken ? nullptr : findRopeType("default");
+  const json::Value &dict = *dicts.main;
+  if (reportSections(reader, dict))
+    return nullptr;
+  bool bad = false;
+  Field<StringRef> name = readTypeName(reader, dict, bad);
+  if (bad)
+    return nullptr;
+  if (!name.given()) {
+    bool onlyTheta = llvm::all_of(dict.members(), [](const json::Member &m) {
+      return m.value.isNull() || m.name() == "rope_theta";
+    });
+    if (onlyTheta)
+      return findRopeType("default");
+    reader.error(dict, "missing key 'rope_type' beside the other keys of '" +
+                           dicts.name + "'");
+    return nullptr;
+  }
+  const RopeType *type = findRopeType(*name.value);
+  if (!type)
+    reader.error(name.at(), "unknown rope type " + quoted(*name.value) +
+                                " in '" + name.name() + "'");
+  else if (!type->read)
+    reader.error(name.at(), "rope type " + quoted(*name.value) + " in '" +
+                                name.name() + "' is not supported yet");
+  return type && type->read ? type : nullptr;
+}

@@ -1,0 +1,42 @@
+//===- RopeDictionary.h - where a config keeps its rope keys ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_FRONTEND_ROPEDICTIONARY_H
+#define POSENC_LIB_FRONTEND_ROPEDICTIONARY_H
+
+#include "ConfigReader.h"
+#include "RopeTypes.h"
+
+namespace posenc::frontend {
+
+/// `rope_scaling` and its successor `rope_parameters`, agreeing where both
+/// stand.
+struct RopeDictionaries {
+  /// Null where not given or not usable.
+  const json::Value *scaling = nullptr;
+  const json::Value *parameters = nullptr;
+  /// The name and object of the one that counts; null if neither is given.
+  llvm::StringRef name;
+  const json::Value *main = nullptr;
+  /// There is one keyed by layer type.
+  bool perLayerType = false;
+  /// An error was reported: nothing can be concluded from what is absent.
+  bool broken = false;
+};
+
+RopeDictionaries findRopeDictionaries(ConfigReader &reader,
+                                      const json::Value &config);
+
+/// The type that the main dictionary names, or 'default' if there is none.
+/// Null after an error.
+const RopeType *readRopeType(ConfigReader &reader,
+                             const RopeDictionaries &dicts);
+
+} // namespace posenc::frontend
+
+#endif // POSENC_LIB_FRONTEND_ROPEDICTIONARY_H

@@ -1,0 +1,227 @@
+//===- RopeTypes.cpp - the scalings a config can name -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RopeTypes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace posenc::frontend;
+using llvm::StringLiteral;
+using llvm::StringRef;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Parts that several scalings share
+//===----------------------------------------------------------------------===//
+
+static constexpr StringLiteral originalKey = "original_max_position_embeddings";
+
+static Field<double> readFactor(RopeContext &context, StringRef key) {
+  Field<double> factor = context.reader.positive(context.dict, key);
+  if (!factor.given())
+    context.reader.missing(context.dict, key);
+  return factor;
+}
+
+static void warnIfBelowOne(RopeContext &context, const json::Value &at,
+                           double factor) {
+  if (factor < 1)
+    context.reader.warning(at, "'factor' is " + spelled(factor) +
+                                   ", less than 1: it shortens the context");
+}
+
+/// The length that the model was trained for, from the dictionary, the config
+/// or, failing both, the config's whole length.
+static Field<int64_t> readOriginalLength(RopeContext &context) {
+  ConfigReader &reader = context.reader;
+  Field<int64_t> original = reader.count(context.dict, originalKey);
+  if (!original.given())
+    original = context.outerOriginal;
+  if (!original.given()) {
+    if (!context.maxPosition.given())
+      reader.error(context.dict,
+                   "missing key '" + originalKey +
+                       "', and no 'max_position_embeddings' to take instead");
+    return context.maxPosition;
+  }
+  const Field<int64_t> &whole = context.maxPosition;
+  if (original.value && whole.value && *original.value >= *whole.value)
+    reader.warning(original.at(), "'" + originalKey + "' (" +
+                                      Twine(*original.value) +
+                                      ") is not less than '" + whole.name() +
+                                      "' (" + Twine(*whole.value) + ")");
+  return original;
+}
+
+//===----------------------------------------------------------------------===//
+// One function per scaling
+//===----------------------------------------------------------------------===//
+
+static void readDefault(RopeContext &, Scaling &) {}
+
+static void readLinear(RopeContext &context, Scaling &scaling) {
+  scaling.kind = Scaling::Kind::Linear;
+  Field<double> factor = readFactor(context, "factor");
+  if (!factor.value)
+    return;
+  scaling.factor = *factor.value;
+  warnIfBelowOne(context, factor.at(), scaling.factor);
+}
+
+static void readLlama3(RopeContext &context, Scaling &scaling) {
+  scaling.kind = Scaling::Kind::Llama3;
+  Field<double> factor = readFactor(context, "factor");
+  Field<double> low = readFactor(context, "low_freq_factor");
+  Field<double> high = readFactor(context, "high_freq_factor");
+  Field<int64_t> original = readOriginalLength(context);
+  if (factor.value)
+    warnIfBelowOne(context, factor.at(), *factor.value);
+  if (low.value && high.value && *high.value < *low.value)
+    context.reader.error(high.at(), "'high_freq_factor' (" +
+                                        spelled(*high.value) +
+                                        ") is less than 'low_freq_factor' (" +
+                                        spelled(*low.value) + ")");
+  scaling.factor = factor.value.value_or(1);
+  scaling.lowFreqFactor = low.value.value_or(1);
+  scaling.highFreqFactor = high.value.value_or(1);
+  scaling.originalMaxPosition = original.value.value_or(0);
+}
+
+/// yarn's factor may be null, and is then the ratio of the lengths.
+static double readYarnFactor(RopeContext &context,
+                             const Field<int64_t> &original) {
+  ConfigReader &reader = context.reader;
+  const Field<int64_t> &whole = context.maxPosition;
+  std::optional<double> ratio;
+  if (whole.value && original.value)
+    ratio = double(*whole.value) / double(*original.value);
+
+  const json::Member *member = context.dict.find("factor");
+  if (member && member->value.isNull()) {
+    if (ratio)
+      warnIfBelowOne(context, member->value, *ratio);
+    else if (!whole.given())
+      reader.error(member->value, "'factor' is null, and no "
+                                  "'max_position_embeddings' to derive it "
+                                  "from");
+    return ratio.value_or(1);
+  }
+  Field<double> factor = readFactor(context, "factor");
+  if (!factor.value)
+    return 1;
+  warnIfBelowOne(context, factor.at(), *factor.value);
+  bool ratioGiven = ratio && original.member != whole.member;
+  if (ratioGiven && *ratio != *factor.value)
+    reader.warning(factor.at(), "'factor' is " + spelled(*factor.value) +
+                                    ", but '" + whole.name() + "' / '" +
+                                    originalKey + "' is " + spelled(*ratio));
+  return *factor.value;
+}
+
+/// Zero stands for a number that is not given.
+static Field<double> readUnlessZero(RopeContext &context, StringRef key) {
+  Field<double> field = context.reader.number(context.dict, key);
+  if (!field.value)
+    return field;
+  if (*field.value == 0)
+    return {};
+  if (*field.value < 0) {
+    context.reader.error(field.at(), "'" + key + "' must not be negative");
+    field.value.reset();
+  }
+  return field;
+}
+
+static void readYarn(RopeContext &context, Scaling &scaling) {
+  ConfigReader &reader = context.reader;
+  scaling.kind = Scaling::Kind::Yarn;
+  Field<int64_t> original = readOriginalLength(context);
+  scaling.originalMaxPosition = original.value.value_or(0);
+  scaling.factor = readYarnFactor(context, original);
+
+  Field<double> fast = readUnlessZero(context, "beta_fast");
+  Field<double> slow = readUnlessZero(context, "beta_slow");
+  scaling.betaFast = fast.value.value_or(scaling.betaFast);
+  scaling.betaSlow = slow.value.value_or(scaling.betaSlow);
+  if (!fast.bad() && !slow.bad() && scaling.betaFast < scaling.betaSlow)
+    reader.error(fast.given() ? fast.at() : slow.at(),
+                 "'beta_fast' (" + spelled(scaling.betaFast) +
+                     ") is less than 'beta_slow' (" +
+                     spelled(scaling.betaSlow) + ")");
+
+  scaling.attentionFactor =
+      reader.positive(context.dict, "attention_factor").value;
+  scaling.mscale = readUnlessZero(context, "mscale").value;
+  scaling.mscaleAllDim = readUnlessZero(context, "mscale_all_dim").value;
+  scaling.truncate =
+      reader.boolean(context.dict, "truncate").value.value_or(true);
+
+  // The ramp's ends divide by the logarithm of the base.
+  const Field<double> &theta = context.theta;
+  if (theta.value && *theta.value > 0 && *theta.value <= 1)
+    reader.error(theta.at(), "'" + theta.name() +
+                                 "' must be greater than 1 for rope type "
+                                 "'yarn', not " +
+                                 spelled(*theta.value));
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+static constexpr StringLiteral everyTypesKeys[] = {
+    "rope_type", "type", "rope_theta", "partial_rotary_factor"};
+static constexpr StringLiteral linearKeys[] = {"factor"};
+static constexpr StringLiteral llama3Keys[] = {"factor", "low_freq_factor",
+                                               "high_freq_factor", originalKey};
+static constexpr StringLiteral yarnKeys[] = {
+    "factor", "attention_factor", "beta_fast", "beta_slow",
+    "mscale", "mscale_all_dim",   "truncate",  originalKey};
+
+static constexpr RopeType types[] = {
+    {"default", readDefault, {}},
+    {"linear", readLinear, linearKeys},
+    {"llama3", readLlama3, llama3Keys},
+    {"yarn", readYarn, yarnKeys},
+    {"dynamic", nullptr, {}},
+    {"longrope", nullptr, {}},
+    {"mrope", nullptr, {}},
+    {"ntk", nullptr, {}},
+    {"proportional", nullptr, {}},
+    {"su", nullptr, {}},
+};
+
+bool RopeType::knowsKey(StringRef key) const {
+  return llvm::is_contained(everyTypesKeys, key) ||
+         llvm::is_contained(keys, key);
+}
+
+const RopeType *posenc::frontend::findRopeType(StringRef name) {
+  const RopeType *found = llvm::find_if(
+      types, [&](const RopeType &type) { return type.name == name; });
+  return found == std::end(types) ? nullptr : found;
+}
+
+Scaling posenc::frontend::readScaling(const RopeType &type,
+                                      RopeContext &context) {
+  Scaling scaling;
+  type.read(context, scaling);
+  for (const json::Member &member : context.dict.members()) {
+    if (type.knowsKey(member.name()))
+      continue;
+    context.reader.warning(member.key, "unknown key " + quoted(member.name()) +
+                                           " for rope type '" + type.name +
+                                           "' is ignored");
+    if (member.value.isNumber() && !std::isfinite(member.value.number()))
+      context.reader.error(member.value,
+                           quoted(member.name()) + " must be a finite number");
+  }
+  return scaling;
+}

@@ -1,0 +1,136 @@
+//===- AbiAttrs.cpp - the C signature of a kernel ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static bool isIdentifier(StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name,
+                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+static bool isScalarType(Type type) {
+  return type.isSignlessInteger(64) || type.isSignlessInteger(32) ||
+         type.isIndex();
+}
+
+static bool isElementType(Type type) {
+  return isScalarType(type) ||
+         isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type);
+}
+
+LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              StringRef name, Type type,
+                              ArrayRef<int64_t> sizes) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor ? !isElementType(tensor.getElementType()) : !isScalarType(type))
+    return emitError() << "type " << type
+                       << " has no place in a C signature (arg_c1)";
+  int64_t dynamicDims = tensor ? tensor.getNumDynamicDims() : 0;
+  if (static_cast<int64_t>(sizes.size()) != dynamicDims ||
+      llvm::any_of(sizes, [](int64_t size) { return size < 0; }))
+    return emitError() << "expected " << dynamicDims
+                       << " sizes, none negative (arg_c2)";
+  if (!isIdentifier(name))
+    return emitError() << "'" << name << "' is not a C identifier (arg_c3)";
+  return success();
+}
+
+LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              ArrayRef<ArgAttr> inputs,
+                              ArrayRef<ArgAttr> outputs,
+                              ArrayRef<int64_t> sizes,
+                              ArrayRef<int64_t> inPlace) {
+  llvm::StringSet<> names;
+  for (ArgAttr arg : llvm::concat<const ArgAttr>(inputs, outputs)) {
+    for (int64_t size : arg.getSizes())
+      if (size >= static_cast<int64_t>(sizes.size()))
+        return emitError() << "argument '" << arg.getName() << "' names size "
+                           << size << " of " << sizes.size() << " (abi_c1)";
+    if (!names.insert(arg.getName()).second)
+      return emitError() << "two arguments are called '" << arg.getName()
+                         << "' (abi_c4)";
+  }
+  for (int64_t size : sizes)
+    if (size != -1 &&
+        (size < 0 || size >= static_cast<int64_t>(inputs.size()) ||
+         isa<RankedTensorType>(inputs[size].getType())))
+      return emitError() << "size " << size
+                         << " is neither -1 nor a scalar input (abi_c2)";
+  for (ArgAttr arg : outputs)
+    if (!isa<RankedTensorType>(arg.getType()))
+      return emitError() << "output '" << arg.getName()
+                         << "' is not a tensor (abi_c3)";
+  if (inPlace.size() != outputs.size())
+    return emitError() << "expected " << outputs.size()
+                       << " entries of in_place, got " << inPlace.size()
+                       << " (abi_c5)";
+  for (auto [output, input] : llvm::zip_equal(outputs, inPlace))
+    if (input != -1 &&
+        (input < 0 || input >= static_cast<int64_t>(inputs.size()) ||
+         inputs[input].getType() != output.getType() ||
+         inputs[input].getSizes() != output.getSizes()))
+      return emitError() << "output '" << output.getName()
+                         << "' cannot take the place of input " << input
+                         << " (abi_c5)";
+  return success();
+}
+
+Attribute AbiAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseArgs = [&](SmallVector<ArgAttr> &args) -> ParseResult {
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseAttribute(args.emplace_back());
+    });
+  };
+  SmallVector<ArgAttr> inputs, outputs;
+  auto parseIntegers = [&](StringRef key,
+                           SmallVector<int64_t> &values) -> ParseResult {
+    return failure(
+        parser.parseComma() || parser.parseKeyword(key) ||
+        parser.parseEqual() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+          return parser.parseInteger(values.emplace_back());
+        }));
+  };
+  SmallVector<int64_t> sizes, inPlace;
+  if (parser.parseLess() || parser.parseKeyword("inputs") ||
+      parser.parseEqual() || parseArgs(inputs) || parser.parseComma() ||
+      parser.parseKeyword("outputs") || parser.parseEqual() ||
+      parseArgs(outputs) || parseIntegers("sizes", sizes) ||
+      parseIntegers("in_place", inPlace) || parser.parseGreater())
+    return {};
+  return parser.getChecked<AbiAttr>(
+      loc, parser.getContext(), ArrayRef(inputs), ArrayRef(outputs),
+      ArrayRef(sizes), ArrayRef(inPlace));
+}
+
+void AbiAttr::print(AsmPrinter &printer) const {
+  auto printArgs = [&](ArrayRef<ArgAttr> args) {
+    printer << '[';
+    llvm::interleaveComma(args, printer.getStream(),
+                          [&](ArgAttr arg) { printer.printAttribute(arg); });
+    printer << ']';
+  };
+  printer << "<inputs = ";
+  printArgs(getInputs());
+  printer << ", outputs = ";
+  printArgs(getOutputs());
+  printer << ", sizes = [";
+  llvm::interleaveComma(getSizes(), printer.getStream());
+  printer << "], in_place = [";
+  llvm::interleaveComma(getInPlace(), printer.getStream());
+  printer << "]>";
+}

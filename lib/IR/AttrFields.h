@@ -1,0 +1,68 @@
+//===- AttrFields.h - attributes as <key = value, ...> ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Scaling rules have many optional numbers. ODS can print neither a real
+// without its type nor a default, so these attributes share this reader and
+// writer of `<key = value, ...>` in any order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IR_ATTRFIELDS_H
+#define POSENC_LIB_IR_ATTRFIELDS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/DialectImplementation.h"
+
+namespace mlir::posenc {
+
+/// Reads `<key = value, ...>`. Bind every key, then call parse().
+class FieldParser {
+public:
+  explicit FieldParser(AsmParser &parser) : parser(parser) {}
+
+  FieldParser &real(StringRef key, FloatAttr &value, bool required = true);
+  FieldParser &integer(StringRef key, int64_t &value);
+  FieldParser &boolean(StringRef key, bool &value);
+  FieldParser &reals(StringRef key, DenseF64ArrayAttr &value);
+  FieldParser &attribute(StringRef key, Attribute &value);
+
+  /// Emits an error on an unknown, doubled or missing key.
+  LogicalResult parse();
+
+private:
+  struct Field {
+    StringRef key;
+    bool required;
+    std::function<ParseResult()> read;
+    bool seen = false;
+  };
+  AsmParser &parser;
+  SmallVector<Field> fields;
+};
+
+/// Writes `<key = value, ...>`.
+class FieldPrinter {
+public:
+  explicit FieldPrinter(AsmPrinter &printer);
+  ~FieldPrinter();
+
+  FieldPrinter &real(StringRef key, FloatAttr value);
+  FieldPrinter &integer(StringRef key, int64_t value);
+  FieldPrinter &boolean(StringRef key, bool value);
+  FieldPrinter &reals(StringRef key, DenseF64ArrayAttr value);
+  FieldPrinter &attribute(StringRef key, Attribute value);
+
+private:
+  raw_ostream &begin(StringRef key);
+  AsmPrinter &printer;
+  bool first = true;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_IR_ATTRFIELDS_H

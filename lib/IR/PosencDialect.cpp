@@ -1,0 +1,74 @@
+//===- PosencDialect.cpp - registration and printing of the dialect -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+#include "posenc/IR/PosencAttrInterfaces.cpp.inc"
+#include "posenc/IR/PosencDialect.cpp.inc"
+#include "posenc/IR/PosencEnums.cpp.inc"
+#include "posenc/IR/PosencOpInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "posenc/IR/PosencAttrs.cpp.inc"
+
+namespace {
+/// Long attributes that several operations share are printed once.
+struct PosencAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const final {
+    if (isa<FrequenciesAttr>(attr)) {
+      os << "frequencies";
+      return AliasResult::OverridableAlias;
+    }
+    return AliasResult::NoAlias;
+  }
+};
+} // namespace
+
+void PosencDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "posenc/IR/PosencOps.cpp.inc"
+      >();
+  addInterfaces<PosencAsmInterface>();
+}
+
+void PosencDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "posenc/IR/PosencAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
+                                                      NamedAttribute attr) {
+  StringRef name = attr.getName();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == kAbiAttrName) {
+    auto abi = dyn_cast<AbiAttr>(attr.getValue());
+    if (!function || !abi)
+      return op->emitError() << "'" << name
+                             << "' is a #posenc.abi attribute of a function";
+    return success();
+  }
+  if (name == kChunkedAttrName) {
+    if (!function || !isa<UnitAttr>(attr.getValue()))
+      return op->emitError()
+             << "'" << name << "' is a unit attribute of a function";
+    return success();
+  }
+  return op->emitError() << "unknown attribute '" << name << "'";
+}

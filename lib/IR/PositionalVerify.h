@@ -1,0 +1,48 @@
+//===- PositionalVerify.h - checks that several operations share -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IR_POSITIONALVERIFY_H
+#define POSENC_LIB_IR_POSITIONALVERIFY_H
+
+#include "posenc/IR/Posenc.h"
+
+namespace mlir::posenc {
+
+/// The rank of the positions without the axes; 1 for a scalar.
+int64_t getNumPositionLoops(Type positions, AxesAttr axes);
+
+/// Symbols of positions: the loops in order, after the dimension of axes.
+SmallVector<int64_t> getPositionSymbols(Type positions, AxesAttr axes);
+
+/// Symbols of tables: the loops in order, then the entries.
+SmallVector<int64_t> getTableSymbols(Type table);
+
+/// Symbols of tensor `index` that is indexed by loop `k` in dimension
+/// `dims[k]`; its other dimensions are shared with its destination only.
+SmallVector<int64_t> getRotatedSymbols(Type type, ArrayRef<int64_t> dims,
+                                       int64_t index);
+
+/// Checks axes against positions and pairs; errors end in `constraint`.
+LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,
+                         int64_t numPairs, StringRef constraint);
+
+/// Numbers of the constraints that `rotate` and `rope` have in common.
+struct RotationConstraints {
+  StringRef operands, rank, dims, window;
+};
+
+/// Checks the tensors to rotate against `dims` and the rotary window.
+LogicalResult verifyRotation(Operation *op, OperandRange inputs,
+                             OperandRange inits, ArrayRef<int64_t> dims,
+                             int64_t numLoops, int64_t offset,
+                             int64_t rotaryDim,
+                             const RotationConstraints &constraints);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_IR_POSITIONALVERIFY_H

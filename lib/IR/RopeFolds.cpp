@@ -1,0 +1,150 @@
+//===- RopeFolds.cpp - algebra of posenc.rope -------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Whether both ropes differ in nothing but tensors, positions and direction.
+static bool haveSameMeaning(RopeOp a, RopeOp b) {
+  return a.getPairing() == b.getPairing() &&
+         a.getFrequencies() == b.getFrequencies() &&
+         a.getAxesAttr() == b.getAxesAttr() && a.getDims() == b.getDims() &&
+         a.getOffset() == b.getOffset();
+}
+
+/// The rope whose results, in order, are the inputs of `op`, or null.
+static RopeOp getProducer(RopeOp op) {
+  auto producer = op.getInputs().front().getDefiningOp<RopeOp>();
+  if (!producer || producer == op || producer.getResults() != op.getInputs())
+    return nullptr;
+  return producer;
+}
+
+LogicalResult RopeOp::fold(FoldAdaptor adaptor,
+                           SmallVectorImpl<OpFoldResult> &results) {
+  // A memref rope has its effect in its destination.
+  if (getNumResults() != getInputs().size() ||
+      TypeRange(getInputs()) != getResultTypes())
+    return failure();
+  // rope(x, 0) = att*x. A scalar position still has the row index added.
+  if (matchPattern(adaptor.getPositions(), m_Zero()) &&
+      isa<ShapedType>(getPositions().getType()) &&
+      getFrequencies().hasUnitAttentionFactor()) {
+    llvm::append_range(results, getInputs());
+    return success();
+  }
+  // inverse(rope(x, p), p) = x = rope(inverse(x, p), p).
+  RopeOp producer = getProducer(*this);
+  if (producer && getInverse() != producer.getInverse() &&
+      haveSameMeaning(*this, producer) &&
+      producer.getPositions() == getPositions() &&
+      TypeRange(producer.getInputs()) == getResultTypes()) {
+    llvm::append_range(results, producer.getInputs());
+    return success();
+  }
+  return failure();
+}
+
+namespace {
+
+/// rope(rope(x, p), q) = rope(x, p+q), and p-q where the outer one is inverse.
+struct ComposeRopes : OpRewritePattern<RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RopeOp op,
+                                PatternRewriter &rewriter) const override {
+    RopeOp producer = getProducer(op);
+    if (!producer || !haveSameMeaning(op, producer))
+      return rewriter.notifyMatchFailure(op, "not a rope of a like rope");
+    if (!op.getFrequencies().hasUnitAttentionFactor())
+      return rewriter.notifyMatchFailure(op, "attention factor is not 1");
+    // Another user still needs the inner rotation: nothing would be saved.
+    if (!llvm::all_of(producer->getUsers(),
+                      [&](Operation *user) { return user == op; }))
+      return rewriter.notifyMatchFailure(op, "inner rope has other users");
+    auto type = dyn_cast<ShapedType>(op.getPositions().getType());
+    auto innerType = dyn_cast<ShapedType>(producer.getPositions().getType());
+    // The index along the only loop would be counted twice.
+    if (!type || !innerType)
+      return rewriter.notifyMatchFailure(op, "scalar positions");
+    Type wide = rewriter.getI64Type();
+    if (type.clone(wide) != innerType.clone(wide))
+      return rewriter.notifyMatchFailure(op, "positions differ in type");
+
+    Value inner = toI64(rewriter, op.getLoc(), producer.getPositions());
+    Value outer = toI64(rewriter, op.getLoc(), op.getPositions());
+    bool subtract = op.getInverse() != producer.getInverse();
+    Value positions =
+        subtract ? arith::SubIOp::create(rewriter, op.getLoc(), inner, outer)
+                       .getResult()
+                 : arith::AddIOp::create(rewriter, op.getLoc(), inner, outer)
+                       .getResult();
+    // The inner direction stays: inverse(p) then inverse(q) is inverse(p+q).
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getInputsMutable().assign(producer.getInputs());
+      op.getPositionsMutable().assign(positions);
+      op.setInverse(producer.getInverse());
+    });
+    return success();
+  }
+
+private:
+  static Value toI64(PatternRewriter &rewriter, Location loc, Value positions) {
+    auto type = cast<ShapedType>(positions.getType());
+    if (type.getElementType().isInteger(64))
+      return positions;
+    Type wide = type.clone(rewriter.getI64Type());
+    if (type.getElementType().isIndex())
+      return arith::IndexCastOp::create(rewriter, loc, wide, positions);
+    return arith::ExtSIOp::create(rewriter, loc, wide, positions);
+  }
+};
+
+/// A tensor whose rotation nobody uses is not rotated.
+struct DropUnusedTensors : OpRewritePattern<RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RopeOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getNumResults() < 2 || op->use_empty() ||
+        llvm::none_of(op.getResults(),
+                      [](Value result) { return result.use_empty(); }))
+      return rewriter.notifyMatchFailure(op, "every result is used");
+    SmallVector<Value> inputs, inits, used;
+    for (auto [input, init, result] :
+         llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
+      if (result.use_empty())
+        continue;
+      inputs.push_back(input);
+      inits.push_back(init);
+      used.push_back(result);
+    }
+    auto narrow = RopeOp::create(
+        rewriter, op.getLoc(), ValueRange(inits).getTypes(), inputs,
+        op.getPositions(), inits, op.getPairingAttr(), op.getFrequenciesAttr(),
+        op.getAxesAttr(), op.getDimsAttr(), op.getOffsetAttr(),
+        op.getInverseAttr());
+    for (auto [old, replacement] : llvm::zip_equal(used, narrow.getResults()))
+      rewriter.replaceAllUsesWith(old, replacement);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<ComposeRopes, DropUnusedTensors>(context);
+}

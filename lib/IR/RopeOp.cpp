@@ -1,0 +1,49 @@
+//===- RopeOp.cpp - posenc.rope ---------------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionalVerify.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+int64_t RopeOp::getNumLoops() { return getDims().size(); }
+
+SmallVector<int64_t> RopeOp::getDimSymbols(unsigned operandNumber) {
+  Type type = getOperation()->getOperand(operandNumber).getType();
+  unsigned numInputs = getInputs().size();
+  if (operandNumber == numInputs)
+    return getPositionSymbols(type, getAxesAttr());
+  int64_t index =
+      operandNumber < numInputs ? operandNumber : operandNumber - numInputs - 1;
+  return getRotatedSymbols(type, getDims(), index);
+}
+
+std::optional<unsigned> RopeOp::getScalarPositionOperand() {
+  if (isa<ShapedType>(getPositions().getType()))
+    return std::nullopt;
+  return getInputs().size();
+}
+
+LogicalResult RopeOp::verify() {
+  // The generic form says how many operands there are of each kind.
+  if (getODSOperands(1).size() != 1)
+    return emitOpError() << "expected one operand of positions, got "
+                         << getODSOperands(1).size();
+  Type positions = getPositions().getType();
+  if (failed(verifyAxes(*this, positions, getAxesAttr(),
+                        getFrequencies().getNumPairs(), "rope_c6")))
+    return failure();
+  if (failed(verifyRotation(*this, getInputs(), getInits(), getDims(),
+                            getNumPositionLoops(positions, getAxesAttr()),
+                            getOffset(), getFrequencies().getDim(),
+                            {"rope_c1", "rope_c2", "rope_c3", "rope_c4"})))
+    return failure();
+  if (failed(detail::verifySymbols(*this, "rope_c5")))
+    return failure();
+  return detail::verifyDestinations(*this, "rope_c7");
+}

@@ -1,0 +1,349 @@
+//===- ScalingAttrs.cpp - the scaling rules of frequencies ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttrFields.h"
+#include "posenc/IR/Posenc.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::BigFloat;
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+static double toDouble(FloatAttr value) { return value.getValueAsDouble(); }
+
+/// Whether an optional real is absent, or finite and positive. Every real of
+/// the dialect is an f64; the generic form could carry another type.
+static bool isPositive(FloatAttr value) {
+  return !value || (value.getType().isF64() && std::isfinite(toDouble(value)) &&
+                    toDouble(value) > 0);
+}
+
+/// `b^(-2i/d)` for `i < d/2`.
+static SmallVector<BigFloat> unscaledFrequencies(int64_t dim,
+                                                 const BigFloat &base) {
+  SmallVector<BigFloat> result;
+  for (int64_t i = 0; i < dim / 2; ++i)
+    result.push_back(pow(base, BigFloat(-2.0 * i) / BigFloat(dim)));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// frequencies
+//===----------------------------------------------------------------------===//
+
+Attribute FrequenciesAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  int64_t dim = 0;
+  FloatAttr base = parser.getBuilder().getF64FloatAttr(10000.0);
+  Attribute scaling;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .integer("dim", dim)
+                 .real("base", base, /*required=*/false)
+                 .attribute("scaling", scaling)
+                 .parse()))
+    return {};
+  return parser.getChecked<FrequenciesAttr>(loc, parser.getContext(), dim, base,
+                                            scaling);
+}
+
+void FrequenciesAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer)
+      .integer("dim", getDim())
+      .real("base", getBase())
+      .attribute("scaling", getScaling());
+}
+
+LogicalResult FrequenciesAttr::verify(EmitError emitError, int64_t dim,
+                                      FloatAttr base, Attribute scaling) {
+  if (dim <= 0 || dim % 2 != 0 || dim > 65536)
+    return emitError() << "expected an even rotary dimension between 2 and "
+                          "65536, got "
+                       << dim << " (frequencies_c1)";
+  if (!base || !isPositive(base))
+    return emitError()
+           << "expected a finite, positive base (frequencies_c2)";
+  if (!scaling)
+    return success();
+  auto rule = dyn_cast<FrequencyScalingInterface>(scaling);
+  if (!rule)
+    return emitError() << "expected a scaling rule, got " << scaling
+                       << " (frequencies_c3)";
+  return rule.verifyFor(emitError, dim, toDouble(base));
+}
+
+FrequencyScalingInterface FrequenciesAttr::getScalingRule() const {
+  return dyn_cast_or_null<FrequencyScalingInterface>(getScaling());
+}
+
+SmallVector<BigFloat> FrequenciesAttr::computeFrequencies() const {
+  return computeAxisFrequencies(getNumPairs());
+}
+
+SmallVector<BigFloat>
+FrequenciesAttr::computeAxisFrequencies(int64_t pairs) const {
+  BigFloat base(toDouble(getBase()));
+  if (FrequencyScalingInterface rule = getScalingRule())
+    return rule.computeFrequencies(2 * pairs, base);
+  return unscaledFrequencies(2 * pairs, base);
+}
+
+BigFloat FrequenciesAttr::computeAttentionFactor() const {
+  if (FrequencyScalingInterface rule = getScalingRule())
+    return rule.computeAttentionFactor();
+  return BigFloat(1.0);
+}
+
+bool FrequenciesAttr::hasUnitAttentionFactor() const {
+  return computeAttentionFactor() == BigFloat(1.0);
+}
+
+//===----------------------------------------------------------------------===//
+// linear
+//===----------------------------------------------------------------------===//
+
+Attribute LinearScalingAttr::parse(AsmParser &parser, Type) {
+  FloatAttr factor;
+  if (failed(mlir::posenc::FieldParser(parser).real("factor", factor).parse()))
+    return {};
+  return get(parser.getContext(), factor);
+}
+
+void LinearScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer).real("factor", getFactor());
+}
+
+LogicalResult LinearScalingAttr::verifyFor(EmitError emitError, int64_t,
+                                           double) const {
+  if (!isPositive(getFactor()))
+    return emitError() << "expected a finite, positive factor (linear_c1)";
+  return success();
+}
+
+SmallVector<BigFloat>
+LinearScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  for (BigFloat &f : result)
+    f = f / BigFloat(toDouble(getFactor()));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// llama3
+//===----------------------------------------------------------------------===//
+
+Attribute Llama3ScalingAttr::parse(AsmParser &parser, Type) {
+  FloatAttr factor, low, high, original;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .real("factor", factor)
+                 .real("low_freq_factor", low)
+                 .real("high_freq_factor", high)
+                 .real("original_max_position", original)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), factor, low, high, original);
+}
+
+void Llama3ScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer)
+      .real("factor", getFactor())
+      .real("low_freq_factor", getLowFreqFactor())
+      .real("high_freq_factor", getHighFreqFactor())
+      .real("original_max_position", getOriginalMaxPosition());
+}
+
+LogicalResult Llama3ScalingAttr::verifyFor(EmitError emitError, int64_t,
+                                           double) const {
+  if (!isPositive(getFactor()))
+    return emitError() << "expected a finite, positive factor (llama3_c1)";
+  if (!isPositive(getLowFreqFactor()) || !isPositive(getHighFreqFactor()) ||
+      toDouble(getLowFreqFactor()) > toDouble(getHighFreqFactor()))
+    return emitError() << "expected 0 < low_freq_factor <= high_freq_factor, "
+                          "both finite (llama3_c2)";
+  if (!isPositive(getOriginalMaxPosition()))
+    return emitError()
+           << "expected a finite, positive original_max_position (llama3_c3)";
+  return success();
+}
+
+SmallVector<BigFloat>
+Llama3ScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
+  BigFloat factor(toDouble(getFactor())), low(toDouble(getLowFreqFactor())),
+      high(toDouble(getHighFreqFactor())),
+      original(toDouble(getOriginalMaxPosition()));
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  for (BigFloat &f : result) {
+    // Rotations over the original context, `L / lam`.
+    BigFloat rotations = original * f / (BigFloat(2.0) * BigFloat::pi());
+    if (rotations < low) {
+      f = f / factor;
+    } else if (!(rotations > high)) {
+      // Equal factors leave the band empty but for its one point.
+      BigFloat smooth = low == high ? BigFloat(1.0)
+                                    : (rotations - low) / (high - low);
+      f = (BigFloat(1.0) - smooth) * f / factor + smooth * f;
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// yarn
+//===----------------------------------------------------------------------===//
+
+Attribute YarnScalingAttr::parse(AsmParser &parser, Type) {
+  Builder &builder = parser.getBuilder();
+  FloatAttr factor, original, attention, mscale, mscaleAllDim;
+  FloatAttr fast = builder.getF64FloatAttr(32.0);
+  FloatAttr slow = builder.getF64FloatAttr(1.0);
+  bool truncate = true;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .real("factor", factor)
+                 .real("original_max_position", original)
+                 .real("beta_fast", fast, /*required=*/false)
+                 .real("beta_slow", slow, /*required=*/false)
+                 .boolean("truncate", truncate)
+                 .real("attention_factor", attention, /*required=*/false)
+                 .real("mscale", mscale, /*required=*/false)
+                 .real("mscale_all_dim", mscaleAllDim, /*required=*/false)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), factor, original, fast, slow, truncate,
+             attention, mscale, mscaleAllDim);
+}
+
+void YarnScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter fields(printer);
+  fields.real("factor", getFactor())
+      .real("original_max_position", getOriginalMaxPosition());
+  if (toDouble(getBetaFast()) != 32.0)
+    fields.real("beta_fast", getBetaFast());
+  if (toDouble(getBetaSlow()) != 1.0)
+    fields.real("beta_slow", getBetaSlow());
+  if (!getTruncate())
+    fields.boolean("truncate", false);
+  fields.real("attention_factor", getAttentionFactor())
+      .real("mscale", getMscale())
+      .real("mscale_all_dim", getMscaleAllDim());
+}
+
+LogicalResult YarnScalingAttr::verifyFor(EmitError emitError, int64_t,
+                                         double base) const {
+  if (!isPositive(getFactor()))
+    return emitError() << "expected a finite, positive factor (yarn_c1)";
+  if (!isPositive(getBetaFast()) || !isPositive(getBetaSlow()) ||
+      toDouble(getBetaFast()) < toDouble(getBetaSlow()))
+    return emitError()
+           << "expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)";
+  if (!isPositive(getOriginalMaxPosition()))
+    return emitError()
+           << "expected a finite, positive original_max_position (yarn_c3)";
+  if (base <= 1.0)
+    return emitError() << "expected a base greater than 1 (yarn_c4)";
+  if (!isPositive(getAttentionFactor()) || !isPositive(getMscale()) ||
+      !isPositive(getMscaleAllDim()))
+    return emitError() << "expected attention_factor, mscale and "
+                          "mscale_all_dim to be finite and positive (yarn_c5)";
+  return success();
+}
+
+SmallVector<BigFloat>
+YarnScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
+  BigFloat original(toDouble(getOriginalMaxPosition()));
+  // The pair that makes `rotations` turns over the original context.
+  auto correction = [&](FloatAttr rotations) {
+    return BigFloat(dim) *
+           log(original /
+               (BigFloat(2.0) * BigFloat::pi() * BigFloat(toDouble(rotations)))) /
+           (BigFloat(2.0) * log(base));
+  };
+  BigFloat low = correction(getBetaFast()), high = correction(getBetaSlow());
+  if (getTruncate()) {
+    low = floor(low);
+    high = ceil(high);
+  }
+  if (low < BigFloat(0.0))
+    low = BigFloat(0.0);
+  if (high > BigFloat(dim - 1))
+    high = BigFloat(dim - 1);
+  if (low == high)
+    high = high + BigFloat(1.0) / BigFloat(1000.0);
+
+  BigFloat factor(toDouble(getFactor())), one(1.0);
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  for (auto [i, f] : llvm::enumerate(result)) {
+    BigFloat ramp = (BigFloat(i) - low) / (high - low);
+    if (ramp < BigFloat(0.0))
+      ramp = BigFloat(0.0);
+    if (ramp > one)
+      ramp = one;
+    f = f / factor * ramp + f * (one - ramp);
+  }
+  return result;
+}
+
+BigFloat YarnScalingAttr::computeAttentionFactor() const {
+  if (getAttentionFactor())
+    return BigFloat(toDouble(getAttentionFactor()));
+  BigFloat factor(toDouble(getFactor())), one(1.0);
+  auto magnitude = [&](double weight) {
+    if (!(factor > one))
+      return one;
+    return BigFloat(weight) / BigFloat(10.0) * log(factor) + one;
+  };
+  if (getMscale() && getMscaleAllDim())
+    return magnitude(toDouble(getMscale())) / magnitude(toDouble(getMscaleAllDim()));
+  return magnitude(1.0);
+}
+
+//===----------------------------------------------------------------------===//
+// explicit
+//===----------------------------------------------------------------------===//
+
+Attribute ExplicitScalingAttr::parse(AsmParser &parser, Type) {
+  DenseF64ArrayAttr values;
+  FloatAttr attention;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .reals("values", values)
+                 .real("attention_factor", attention, /*required=*/false)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), values, attention);
+}
+
+void ExplicitScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer)
+      .reals("values", getValues())
+      .real("attention_factor", getAttentionFactor());
+}
+
+LogicalResult ExplicitScalingAttr::verifyFor(EmitError emitError, int64_t dim,
+                                             double) const {
+  if (getValues().size() != dim / 2)
+    return emitError() << "expected " << dim / 2 << " values, got "
+                       << getValues().size() << " (explicit_c1)";
+  if (!llvm::all_of(getValues().asArrayRef(),
+                    [](double value) { return std::isfinite(value); }))
+    return emitError() << "expected finite values (explicit_c2)";
+  if (!isPositive(getAttentionFactor()))
+    return emitError()
+           << "expected a finite, positive attention_factor (explicit_c3)";
+  return success();
+}
+
+SmallVector<BigFloat>
+ExplicitScalingAttr::computeFrequencies(int64_t dim, const BigFloat &) const {
+  return llvm::map_to_vector(getValues().asArrayRef(),
+                             [](double value) { return BigFloat(value); });
+}
+
+BigFloat ExplicitScalingAttr::computeAttentionFactor() const {
+  return BigFloat(getAttentionFactor() ? toDouble(getAttentionFactor()) : 1.0);
+}

@@ -1,0 +1,50 @@
+//===- SincosOp.cpp - posenc.sincos -----------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionalVerify.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+int64_t SincosOp::getNumLoops() {
+  return getNumPositionLoops(getPositions().getType(), getAxesAttr());
+}
+
+SmallVector<int64_t> SincosOp::getDimSymbols(unsigned operandNumber) {
+  Type type = getOperation()->getOperand(operandNumber).getType();
+  return operandNumber == 0 ? getPositionSymbols(type, getAxesAttr())
+                            : getTableSymbols(type);
+}
+
+std::optional<unsigned> SincosOp::getScalarPositionOperand() {
+  if (isa<ShapedType>(getPositions().getType()))
+    return std::nullopt;
+  return 0;
+}
+
+LogicalResult SincosOp::verify() {
+  if (getInits().size() != 2 ||
+      getInits()[0].getType() != getInits()[1].getType())
+    return emitOpError()
+           << "expected two destinations of the same type (sincos_c1)";
+  auto type = cast<ShapedType>(getInits()[0].getType());
+  int64_t numPairs = getFrequencies().getNumPairs();
+  if (type.getRank() < 1 || type.getDimSize(type.getRank() - 1) != numPairs)
+    return emitOpError() << "expected destinations with a last dimension of "
+                         << numPairs << ", got " << type << " (sincos_c2)";
+  if (failed(verifyAxes(*this, getPositions().getType(), getAxesAttr(),
+                        numPairs, "sincos_c4")))
+    return failure();
+  if (type.getRank() != getNumLoops() + 1)
+    return emitOpError() << "expected destinations of rank "
+                         << getNumLoops() + 1 << ", got " << type
+                         << " (sincos_c3)";
+  if (failed(detail::verifySymbols(*this, "sincos_c3")))
+    return failure();
+  return detail::verifyDestinations(*this, "sincos_c5");
+}

@@ -1,0 +1,100 @@
+//===- PosencToCPU.cpp - from tensors to the LLVM dialect -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+void mlir::posenc::buildPosencToVectorPipeline(
+    OpPassManager &manager, const PosencToCPUOptions &options) {
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createPosencFuseRopesPass());
+  // Destinations first: bufferization would allocate results.
+  manager.addPass(createPosencCreateKernelsPass());
+  manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+
+  manager.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // Copies of a tile to itself show as such only now.
+  manager.addPass(createCanonicalizerPass());
+
+  unsigned vectorBytes = options.vectorBytes;
+  manager.addPass(createConvertPosencRopeToVectorPass({vectorBytes}));
+  manager.addPass(createConvertPosencSinusoidalToVectorPass({vectorBytes}));
+  // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
+  manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  bufferization::buildBufferDeallocationPipeline(manager, {});
+  manager.addPass(createConvertBufferizationToMemRefPass());
+  manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
+  manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  manager.addPass(memref::createFoldMemRefAliasOpsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void mlir::posenc::buildVectorToLLVMPipeline(
+    OpPassManager &manager, const PosencToCPUOptions &options) {
+  VectorTransferToSCFOptions vectorToSCF;
+  vectorToSCF.enableFullUnroll();
+  manager.addPass(createConvertVectorToSCFPass(vectorToSCF));
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  if (!options.nativeBF16) {
+    // The backend would call __truncsfbf2, which libgcc may not have.
+    arith::ArithExpandOpsPassOptions expand;
+    expand.includeBf16 = true;
+    manager.addPass(arith::createArithExpandOpsPass(expand));
+  }
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createConvertVectorToLLVMPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertIndexToLLVMPass());
+  manager.addPass(createFinalizeMemRefToLLVMConversionPass());
+  manager.addPass(createConvertFuncToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createUBToLLVMConversionPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void mlir::posenc::registerPipelines() {
+  PassPipelineRegistration<>(
+      "posenc-to-linalg", "From posenc to linalg, on tensors",
+      [](OpPassManager &manager) { buildPosencToLinalgPipeline(manager); });
+  PassPipelineRegistration<PosencToCPUOptions>(
+      "posenc-to-cpu", "From posenc or linalg on tensors to the LLVM dialect",
+      [](OpPassManager &manager, const PosencToCPUOptions &options) {
+        buildPosencToVectorPipeline(manager, options);
+        buildVectorToLLVMPipeline(manager, options);
+      });
+}

@@ -1,0 +1,41 @@
+//===- Angle.cpp - Cosine and sine of an exact angle ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#define MPFR_USE_INTMAX_T
+#include "posenc/Reference/Angle.h"
+
+namespace posenc::reference {
+
+CosSin cosSin(int64_t position, const Real &frequency, const Real &scale) {
+  // 64 bits more than the frequency hold the product exactly. mpfr_sin_cos
+  // reduces an argument of any size correctly, so no reduction of our own can
+  // go wrong here.
+  constexpr mpfr_prec_t anglePrecision = Real::Precision + 64;
+  // The intermediate results carry twice the bits of a long double: rounding
+  // them a second time then matters once in 2^64 cases.
+  constexpr mpfr_prec_t resultPrecision = 128;
+
+  mpfr_t angle, sine, cosine;
+  mpfr_init2(angle, anglePrecision);
+  mpfr_init2(sine, resultPrecision);
+  mpfr_init2(cosine, resultPrecision);
+
+  mpfr_set_sj(angle, position, MPFR_RNDN);
+  mpfr_mul(angle, angle, frequency.get(), MPFR_RNDN);
+  mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
+  mpfr_mul(sine, sine, scale.get(), MPFR_RNDN);
+  mpfr_mul(cosine, cosine, scale.get(), MPFR_RNDN);
+  CosSin result{mpfr_get_ld(cosine, MPFR_RNDN), mpfr_get_ld(sine, MPFR_RNDN)};
+
+  mpfr_clear(angle);
+  mpfr_clear(sine);
+  mpfr_clear(cosine);
+  return result;
+}
+
+} // namespace posenc::reference

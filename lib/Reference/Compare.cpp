@@ -1,0 +1,163 @@
+//===- Compare.cpp - Errors in units in the last place ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Reference/Compare.h"
+
+#include <cmath>
+
+namespace posenc::reference {
+
+namespace {
+struct LaneError {
+  long double ulps = 0;
+  long double absolute = 0;
+  const char *mismatch = nullptr;
+};
+} // namespace
+
+static LaneError mismatched(const char *reason) {
+  LaneError error;
+  error.mismatch = reason;
+  return error;
+}
+
+static LaneError comparePassThrough(DType type, uint64_t bits,
+                                    long double ref) {
+  if (std::isnan(ref) && std::isnan(decode(type, bits)))
+    return {};
+  if (bits != encode(type, ref))
+    return mismatched("a lane that passes through was changed");
+  return {};
+}
+
+/// An infinite result stands for the number that would follow the largest one,
+/// so that an error near the end of the range counts as it does elsewhere.
+static LaneError compareOverflow(DType type, long double result,
+                                 long double ref, long double magnitude) {
+  // More than any limit: at this distance it is no rounding error.
+  constexpr long double reach = 16;
+  LaneError error;
+  if (std::signbit(result) == std::signbit(ref)) {
+    long double bound = overflowBound(type);
+    error.absolute = std::fmax(bound - std::fabs(ref), 0.0L);
+    error.ulps = error.absolute / ulp(type, magnitude);
+    if (std::isinf(roundTo(type, ref)))
+      return {};
+    if (error.ulps <= reach)
+      return error;
+  }
+  return mismatched("an infinity in place of a number");
+}
+
+static LaneError compareLane(DType type, uint64_t bits, long double ref,
+                             long double magnitude, long double slack) {
+  if (magnitude < 0)
+    return comparePassThrough(type, bits, ref);
+  long double result = decode(type, bits);
+  if (std::isnan(result) || std::isnan(ref)) {
+    if (std::isnan(result) && std::isnan(ref))
+      return {};
+    return mismatched(std::isnan(result) ? "a NaN in place of a number"
+                                         : "a number in place of a NaN");
+  }
+  if (std::isinf(ref)) {
+    if (result == ref)
+      return {};
+    return mismatched("another value in place of an infinity");
+  }
+  if (std::isinf(result))
+    return compareOverflow(type, result, ref, magnitude);
+
+  // The hardware conversion to bf16 flushes, and what it flushes is an f32
+  // result that may have been rounded down to just below the normal numbers.
+  bool flushed = type == DType::BF16 && result == 0 &&
+                 std::fabs(ref) < smallestNormal(type) * (1 + 0x1p-20L);
+  if (flushed)
+    return {};
+  LaneError error;
+  error.absolute = std::fabs(result - ref);
+  error.ulps = std::fmax(error.absolute - slack, 0.0L) / ulp(type, magnitude);
+  return error;
+}
+
+static std::vector<int64_t> unflatten(const std::vector<int64_t> &shape,
+                                      int64_t flat) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    index[dim] = flat % shape[dim];
+    flat /= shape[dim];
+  }
+  return index;
+}
+
+Comparison compare(DType type, const void *result, const Array &ref,
+                   const CompareOptions &options) {
+  Comparison comparison;
+  auto mismatch = [&](std::string reason) {
+    comparison.mismatch = true;
+    comparison.reason = std::move(reason);
+  };
+  if (options.shape && *options.shape != ref.shape) {
+    mismatch("the shapes differ");
+    return comparison;
+  }
+  const size_t count = ref.values.size();
+  const bool ownMagnitude = !ref.magnitude.empty();
+  if (int64_t(count) != numElements(ref.shape) ||
+      (ownMagnitude && ref.magnitude.size() != count)) {
+    mismatch("the reference's values do not fill its shape");
+    return comparison;
+  }
+  int64_t worst = count ? 0 : -1;
+  for (size_t i = 0; i < count; ++i) {
+    long double value = ref.values[i];
+    long double magnitude = ownMagnitude ? ref.magnitude[i] : std::fabs(value);
+    LaneError error = compareLane(type, loadBits(type, result, int64_t(i)),
+                                  value, magnitude, options.absoluteSlack);
+    if (error.mismatch) {
+      if (!comparison.mismatch) {
+        mismatch(error.mismatch);
+        worst = int64_t(i);
+      }
+      continue;
+    }
+    comparison.maxAbs = std::fmax(comparison.maxAbs, error.absolute);
+    if (error.ulps > comparison.maxUlp) {
+      comparison.maxUlp = error.ulps;
+      if (!comparison.mismatch)
+        worst = int64_t(i);
+    }
+  }
+  if (worst >= 0)
+    comparison.index = unflatten(ref.shape, worst);
+  return comparison;
+}
+
+long double defaultLimitUlp(ResultKind kind, DType type, bool withAttention) {
+  switch (type) {
+  case DType::F32:
+    if (kind == ResultKind::Rotated)
+      return 4;
+    return withAttention ? 2 : 1;
+  case DType::F64:
+    return kind == ResultKind::Rotated ? 4 : 2;
+  case DType::F16:
+  case DType::BF16:
+    // Rounded once, from an f32 value within 4 units of f32 at the most. Such a
+    // unit is 2^-13 of one of f16 and 2^-16 of one of bf16, so that 0.5005
+    // holds for all; 0.51 is the published bound and catches any second
+    // rounding.
+    return 0.51L;
+  case DType::I64:
+  case DType::I32:
+    return 0;
+  }
+  return 0;
+}
+
+} // namespace posenc::reference

@@ -1,0 +1,46 @@
+//===- Parallel.h - A loop over ranges on all cores -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_REFERENCE_PARALLEL_H
+#define POSENC_LIB_REFERENCE_PARALLEL_H
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mpfr.h>
+#include <thread>
+#include <vector>
+
+namespace posenc::reference {
+
+/// Calls body(begin, end) for ranges of at most \p grain that cover [0, count).
+/// The ranges do not depend on the number of threads, nor do the results.
+template <typename Body>
+void parallelFor(int64_t count, int64_t grain, const Body &body) {
+  std::atomic<int64_t> next{0};
+  auto work = [&] {
+    for (int64_t begin; (begin = next.fetch_add(grain)) < count;)
+      body(begin, std::min(begin + grain, count));
+  };
+  int64_t ranges = (count + grain - 1) / grain;
+  int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (int64_t i = 1; i < std::min(cores, ranges); ++i)
+    threads.emplace_back([&] {
+      work();
+      // MPFR keeps pi and its like per thread.
+      mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    });
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+} // namespace posenc::reference
+
+#endif // POSENC_LIB_REFERENCE_PARALLEL_H

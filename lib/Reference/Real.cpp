@@ -1,0 +1,114 @@
+//===- Real.cpp - A real number of high precision ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// MPFR declares its intmax_t functions only when it is told to.
+#define MPFR_USE_INTMAX_T
+#include "posenc/Reference/Real.h"
+
+namespace posenc::reference {
+
+Real::Real(int64_t number) {
+  mpfr_init2(value, Precision);
+  mpfr_set_sj(value, number, MPFR_RNDN);
+}
+
+Real::Real(double number) {
+  mpfr_init2(value, Precision);
+  mpfr_set_d(value, number, MPFR_RNDN);
+}
+
+Real::Real(const Real &other) {
+  mpfr_init2(value, Precision);
+  mpfr_set(value, other.value, MPFR_RNDN);
+}
+
+Real::Real(Real &&other) noexcept {
+  // The moved-from number stays valid, so that its destructor needs no flag.
+  mpfr_init2(value, Precision);
+  mpfr_swap(value, other.value);
+}
+
+Real &Real::operator=(const Real &other) {
+  mpfr_set(value, other.value, MPFR_RNDN);
+  return *this;
+}
+
+Real &Real::operator=(Real &&other) noexcept {
+  mpfr_swap(value, other.value);
+  return *this;
+}
+
+long double Real::toLongDouble() const { return mpfr_get_ld(value, MPFR_RNDN); }
+
+Real operator+(const Real &a, const Real &b) {
+  Real result;
+  mpfr_add(result.get(), a.get(), b.get(), MPFR_RNDN);
+  return result;
+}
+
+Real operator-(const Real &a, const Real &b) {
+  Real result;
+  mpfr_sub(result.get(), a.get(), b.get(), MPFR_RNDN);
+  return result;
+}
+
+Real operator*(const Real &a, const Real &b) {
+  Real result;
+  mpfr_mul(result.get(), a.get(), b.get(), MPFR_RNDN);
+  return result;
+}
+
+Real operator/(const Real &a, const Real &b) {
+  Real result;
+  mpfr_div(result.get(), a.get(), b.get(), MPFR_RNDN);
+  return result;
+}
+
+bool operator<(const Real &a, const Real &b) {
+  return mpfr_less_p(a.get(), b.get()) != 0;
+}
+
+bool operator==(const Real &a, const Real &b) {
+  return mpfr_equal_p(a.get(), b.get()) != 0;
+}
+
+Real log(const Real &a) {
+  Real result;
+  mpfr_log(result.get(), a.get(), MPFR_RNDN);
+  return result;
+}
+
+Real exp(const Real &a) {
+  Real result;
+  mpfr_exp(result.get(), a.get(), MPFR_RNDN);
+  return result;
+}
+
+Real floor(const Real &a) {
+  Real result;
+  mpfr_floor(result.get(), a.get());
+  return result;
+}
+
+Real ceil(const Real &a) {
+  Real result;
+  mpfr_ceil(result.get(), a.get());
+  return result;
+}
+
+Real min(const Real &a, const Real &b) { return b < a ? b : a; }
+
+Real max(const Real &a, const Real &b) { return a < b ? b : a; }
+
+Real pi() {
+  Real result;
+  mpfr_const_pi(result.get(), MPFR_RNDN);
+  return result;
+}
+
+} // namespace posenc::reference

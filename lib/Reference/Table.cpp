@@ -1,0 +1,132 @@
+//===- Table.cpp - Cosine and sine tables -----------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Table.h"
+#include "Fatal.h"
+#include "Parallel.h"
+#include "posenc/Reference/Angle.h"
+
+#include <numeric>
+
+namespace posenc::reference {
+
+std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
+                        const std::vector<int64_t> &positions,
+                        const std::vector<int64_t> &positionsShape) {
+  if (std::string reason = check(spec, axes); !reason.empty())
+    return reason;
+  for (int64_t dim : positionsShape)
+    if (dim < 0)
+      return "a dimension of the positions is negative";
+  int64_t wanted = axes.numAxes() * numElements(positionsShape);
+  if (int64_t(positions.size()) != wanted)
+    return "there are " + std::to_string(positions.size()) +
+           " positions where the shape asks for " + std::to_string(wanted);
+  return {};
+}
+
+/// For every row the first one with the same positions on all axes: the rows of
+/// a batch mostly repeat each other, and an exact angle costs microseconds.
+static std::vector<int64_t>
+firstEqualRows(const std::vector<int64_t> &positions, int64_t rows,
+               int64_t axes) {
+  auto compare = [&](int64_t a, int64_t b) {
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      int64_t p = positions[size_t(axis * rows + a)];
+      int64_t q = positions[size_t(axis * rows + b)];
+      if (p != q)
+        return p < q ? -1 : 1;
+    }
+    return 0;
+  };
+  std::vector<int64_t> order(size_t(rows), 0);
+  std::iota(order.begin(), order.end(), int64_t(0));
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    int sign = compare(a, b);
+    return sign != 0 ? sign < 0 : a < b;
+  });
+  std::vector<int64_t> first(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    bool repeats = i > 0 && compare(order[i - 1], order[i]) == 0;
+    first[size_t(order[i])] = repeats ? first[size_t(order[i - 1])] : order[i];
+  }
+  return first;
+}
+
+CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
+                        const std::vector<int64_t> &positions,
+                        const std::vector<int64_t> &positionsShape) {
+  CosSinTable table;
+  table.cos.shape = positionsShape;
+  table.cos.shape.push_back(pairs.size());
+  table.sin.shape = table.cos.shape;
+  auto &cosines = table.cos.values, &sines = table.sin.values;
+  cosines.resize(size_t(numElements(table.cos.shape)));
+  sines.resize(cosines.size());
+
+  const int64_t rows = numElements(positionsShape);
+  const std::vector<int64_t> first =
+      firstEqualRows(positions, rows, pairs.numAxes());
+  const int64_t width = pairs.size();
+  parallelFor(rows, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      if (first[size_t(row)] != row)
+        continue;
+      for (int64_t i = 0; i < width; ++i) {
+        int64_t position = positions[size_t(pairs.axis(i) * rows + row)];
+        CosSin entry = cosSin(position, pairs.frequency(i), scale);
+        cosines[size_t(row * width + i)] = entry.cos;
+        sines[size_t(row * width + i)] = entry.sin;
+      }
+    }
+  });
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t from = first[size_t(row)];
+    if (from == row)
+      continue;
+    std::copy_n(&cosines[size_t(from * width)], width,
+                &cosines[size_t(row * width)]);
+    std::copy_n(&sines[size_t(from * width)], width,
+                &sines[size_t(row * width)]);
+  }
+  return table;
+}
+
+CosSinTable sincos(const FrequencySpec &spec, const AxesSpec &axes,
+                   const std::vector<int64_t> &positions,
+                   const std::vector<int64_t> &positionsShape) {
+  requireEmpty(checkSinCos(spec, axes, positions, positionsShape));
+  PairTable pairs(spec, axes);
+  return scaledTable(pairs, pairs.attention(), positions, positionsShape);
+}
+
+Array sinusoidal(const FrequencySpec &spec,
+                 const std::vector<int64_t> &positions, SinusoidalOrder order) {
+  const int64_t rows = int64_t(positions.size()), pairs = spec.dim / 2;
+  CosSinTable table = sincos(spec, {}, positions, {rows});
+  Array result;
+  result.shape = {rows, spec.dim};
+  result.values.resize(size_t(rows * spec.dim));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < pairs; ++i) {
+      int64_t sine = i, cosine = pairs + i;
+      if (order == SinusoidalOrder::Interleaved) {
+        sine = 2 * i;
+        cosine = 2 * i + 1;
+      } else if (order == SinusoidalOrder::CosSin) {
+        std::swap(sine, cosine);
+      }
+      size_t from = size_t(row * pairs + i);
+      result.values[size_t(row * spec.dim + sine)] = table.sin.values[from];
+      result.values[size_t(row * spec.dim + cosine)] = table.cos.values[from];
+    }
+  }
+  return result;
+}
+
+} // namespace posenc::reference

@@ -1,0 +1,198 @@
+//===- Tensor.cpp - Tensors as plain values ---------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Reference/Tensor.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace posenc::reference {
+
+static_assert(std::numeric_limits<long double>::digits >= 64,
+              "the oracle needs a long double wider than double");
+
+namespace {
+/// Every format is the same construction with other widths, so that one routine
+/// serves all and exhausting the 16-bit ones vouches for the others.
+struct Format {
+  size_t bytes;
+  int precision; ///< Significant bits with the hidden one; 0 for integers.
+  int minExponent;
+  int maxExponent;
+
+  int fractionBits() const { return precision - 1; }
+  uint64_t signBit() const { return uint64_t(1) << (8 * bytes - 1); }
+  uint64_t infinity() const {
+    return uint64_t(maxExponent - minExponent + 2) << fractionBits();
+  }
+  uint64_t hiddenBit() const { return uint64_t(1) << fractionBits(); }
+};
+} // namespace
+
+static Format formatOf(DType type) {
+  switch (type) {
+  case DType::F64:
+    return {8, 53, -1022, 1023};
+  case DType::F32:
+    return {4, 24, -126, 127};
+  case DType::F16:
+    return {2, 11, -14, 15};
+  case DType::BF16:
+    return {2, 8, -126, 127};
+  case DType::I64:
+    return {8, 0, 0, 0};
+  case DType::I32:
+    return {4, 0, 0, 0};
+  }
+  return {0, 0, 0, 0};
+}
+
+int64_t numElements(const std::vector<int64_t> &shape) {
+  int64_t result = 1;
+  for (int64_t dim : shape)
+    result *= dim;
+  return result;
+}
+
+size_t byteWidth(DType type) { return formatOf(type).bytes; }
+
+bool isFloat(DType type) { return formatOf(type).precision != 0; }
+
+/// The exponent of the neighbours' spacing class: that of \p magnitude, held
+/// within the format.
+static int binade(const Format &format, long double magnitude) {
+  if (magnitude == 0)
+    return format.minExponent;
+  if (!std::isfinite(magnitude))
+    return format.maxExponent;
+  int exponent = std::ilogb(magnitude);
+  return std::min(std::max(exponent, format.minExponent), format.maxExponent);
+}
+
+static uint64_t encodeInteger(DType type, long double value) {
+  if (std::isnan(value))
+    return 0;
+  long double low = type == DType::I64 ? -0x1p63L : -0x1p31L;
+  long double high = -(low + 1);
+  long double held = std::fmin(std::fmax(std::nearbyint(value), low), high);
+  uint64_t bits = uint64_t(int64_t(held));
+  return type == DType::I64 ? bits : uint32_t(bits);
+}
+
+uint64_t encode(DType type, long double value) {
+  Format format = formatOf(type);
+  if (!isFloat(type))
+    return encodeInteger(type, value);
+  uint64_t sign = std::signbit(value) ? format.signBit() : 0;
+  if (std::isnan(value))
+    return sign | format.infinity() | (format.hiddenBit() >> 1);
+  long double size = std::fabs(value);
+  if (size >= overflowBound(type))
+    return sign | format.infinity();
+  int exponent = binade(format, size);
+  // In units of the spacing a normal number has its hidden bit set, so adding
+  // the exponent below it counts one for normal numbers and none for subnormal
+  // ones; a carry out of the significand lands in the exponent, up to infinity.
+  long double units =
+      std::nearbyint(std::ldexp(size, format.fractionBits() - exponent));
+  uint64_t field = uint64_t(exponent - format.minExponent);
+  return sign | ((field << format.fractionBits()) + uint64_t(units));
+}
+
+long double decode(DType type, uint64_t bits) {
+  if (type == DType::I64)
+    return (long double)(int64_t(bits));
+  if (type == DType::I32)
+    return (long double)(int32_t(uint32_t(bits)));
+  Format format = formatOf(type);
+  uint64_t fraction = bits & (format.hiddenBit() - 1);
+  uint64_t field = (bits & (format.signBit() - 1)) >> format.fractionBits();
+  long double size;
+  if ((field << format.fractionBits()) == format.infinity()) {
+    size = fraction ? std::numeric_limits<long double>::quiet_NaN()
+                    : std::numeric_limits<long double>::infinity();
+  } else {
+    uint64_t units = field ? fraction | format.hiddenBit() : fraction;
+    int exponent = format.minExponent + (field ? int(field) - 1 : 0);
+    size = std::ldexp((long double)(units), exponent - format.fractionBits());
+  }
+  return bits & format.signBit() ? -size : size;
+}
+
+uint64_t loadBits(DType type, const void *data, int64_t index) {
+  size_t width = byteWidth(type);
+  const auto *from = static_cast<const uint8_t *>(data) + size_t(index) * width;
+  // Through the integer of the very width, for either byte order.
+  if (width == 2) {
+    uint16_t bits;
+    std::memcpy(&bits, from, width);
+    return bits;
+  }
+  if (width == 4) {
+    uint32_t bits;
+    std::memcpy(&bits, from, width);
+    return bits;
+  }
+  uint64_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  return bits;
+}
+
+void storeBits(DType type, void *data, int64_t index, uint64_t bits) {
+  size_t width = byteWidth(type);
+  auto *to = static_cast<uint8_t *>(data) + size_t(index) * width;
+  auto half = uint16_t(bits);
+  auto single = uint32_t(bits);
+  if (width == 2)
+    std::memcpy(to, &half, width);
+  else if (width == 4)
+    std::memcpy(to, &single, width);
+  else
+    std::memcpy(to, &bits, sizeof(bits));
+}
+
+Array fromBytes(DType type, const void *data, std::vector<int64_t> shape) {
+  Array result;
+  result.values.resize(size_t(numElements(shape)));
+  for (size_t i = 0; i < result.values.size(); ++i)
+    result.values[i] = decode(type, loadBits(type, data, int64_t(i)));
+  result.shape = std::move(shape);
+  return result;
+}
+
+std::vector<uint8_t> toBytes(DType type, const Array &array) {
+  std::vector<uint8_t> result(array.values.size() * byteWidth(type));
+  for (size_t i = 0; i < array.values.size(); ++i)
+    storeBits(type, result.data(), int64_t(i), encode(type, array.values[i]));
+  return result;
+}
+
+long double roundTo(DType type, long double value) {
+  return decode(type, encode(type, value));
+}
+
+long double ulp(DType type, long double magnitude) {
+  if (!isFloat(type))
+    return 1;
+  Format format = formatOf(type);
+  return std::ldexp(1.0L, binade(format, std::fabs(magnitude)) -
+                              format.fractionBits());
+}
+
+long double overflowBound(DType type) {
+  if (!isFloat(type))
+    return type == DType::I64 ? 0x1p63L : 0x1p31L;
+  return std::ldexp(1.0L, formatOf(type).maxExponent + 1);
+}
+
+long double smallestNormal(DType type) {
+  return isFloat(type) ? std::ldexp(1.0L, formatOf(type).minExponent) : 0;
+}
+
+} // namespace posenc::reference

@@ -1,0 +1,40 @@
+//===- Registration.cpp - everything posenc-opt and its kin register -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Registration/Registration.h"
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Conversion/Passes.h"
+#include "posenc/IR/Posenc.h"
+#include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+
+using namespace mlir;
+
+void mlir::posenc::registerPosencDialect(DialectRegistry &registry) {
+  registry.insert<PosencDialect>();
+  registerBufferizableOpInterfaceExternalModels(registry);
+}
+
+void mlir::posenc::registerPosencPasses() {
+  registerPosencTransformsPasses();
+  registerPosencConversionPasses();
+  registerPosencCodegenPasses();
+  registerPipelines();
+}
+
+void mlir::posenc::registerAllDialects(DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registerAllToLLVMIRTranslations(registry);
+  registerPosencDialect(registry);
+}

@@ -1,0 +1,83 @@
+//===- JitLibrary.cpp - a kernel library compiled in memory -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Target/JitLibrary.h"
+
+#include "posenc/Target/KernelModule.h"
+
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+struct JitLibrary::Impl {
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+JitLibrary::JitLibrary(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+JitLibrary::~JitLibrary() = default;
+
+std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module) {
+  auto fail = [&](llvm::Error error) {
+    module.emitError() << llvm::toString(std::move(error));
+    return nullptr;
+  };
+  llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
+  if (!target)
+    return fail(target.takeError());
+  if (failed(lowerModule(module, Stage::Llvm, *target)))
+    return nullptr;
+  auto context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> code = translateModule(
+      module, *context, *target, "posenc", Threads::None);
+  if (!code)
+    return nullptr;
+
+  llvm::orc::JITTargetMachineBuilder machine{llvm::Triple(target->triple)};
+  machine.setCPU(target->cpu);
+  SmallVector<StringRef> features;
+  StringRef(target->features).split(features, ',', -1, /*KeepEmpty=*/false);
+  machine.addFeatures(
+      std::vector<std::string>(features.begin(), features.end()));
+  machine.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
+      llvm::orc::LLJITBuilder()
+          .setJITTargetMachineBuilder(std::move(machine))
+          .create();
+  if (!jit)
+    return fail(jit.takeError());
+  // memcpy and memset, which LLVM may make of loops.
+  llvm::Expected<std::unique_ptr<llvm::orc::DynamicLibrarySearchGenerator>>
+      process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+          (*jit)->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return fail(process.takeError());
+  (*jit)->getMainJITDylib().addGenerator(std::move(*process));
+  if (llvm::Error error = (*jit)->addIRModule(
+          llvm::orc::ThreadSafeModule(std::move(code), std::move(context))))
+    return fail(std::move(error));
+  return std::unique_ptr<JitLibrary>(
+      new JitLibrary(std::make_unique<Impl>(Impl{std::move(*jit)})));
+}
+
+void *JitLibrary::lookup(StringRef symbol) {
+  llvm::Expected<llvm::orc::ExecutorAddr> address = impl->jit->lookup(symbol);
+  if (!address) {
+    llvm::consumeError(address.takeError());
+    return nullptr;
+  }
+  return address->toPtr<void *>();
+}
+
+const char *JitLibrary::getMetadata() {
+  auto *function =
+      reinterpret_cast<const char *(*)()>(lookup("posenc_metadata"));
+  return function ? function() : nullptr;
+}

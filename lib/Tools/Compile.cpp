@@ -1,0 +1,235 @@
+//===- Compile.cpp - posenc-compile -----------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Tools/Compile.h"
+
+#include "Linker.h"
+#include "OutputFiles.h"
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Registration/Registration.h"
+#include "posenc/Target/KernelModule.h"
+#include "posenc/Tools/Diagnostics.h"
+#include "posenc/Tools/Input.h"
+#include "posenc/Tools/Options.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+enum class Emit { Posenc, Linalg, Vector, Llvm, LlvmIR, Asm, Obj, Static, Shared };
+
+/// What the command line asks for.
+struct Request {
+  std::string input, output, header;
+  Emit emit = Emit::Shared;
+  TargetSpec target;
+  Threads threads = Threads::OpenMP;
+  bool saveTemps = false;
+  InputOptions inputOptions;
+};
+
+} // namespace
+
+static std::optional<Emit> parseEmit(StringRef name) {
+  return llvm::StringSwitch<std::optional<Emit>>(name)
+      .Case("posenc", Emit::Posenc)
+      .Case("linalg", Emit::Linalg)
+      .Case("vector", Emit::Vector)
+      .Case("llvm", Emit::Llvm)
+      .Case("llvm-ir", Emit::LlvmIR)
+      .Case("asm", Emit::Asm)
+      .Case("obj", Emit::Obj)
+      .Case("static", Emit::Static)
+      .Case("shared", Emit::Shared)
+      .Default(std::nullopt);
+}
+
+static std::optional<Emit> getEmitOfSuffix(StringRef path) {
+  return llvm::StringSwitch<std::optional<Emit>>(
+             llvm::sys::path::extension(path))
+      .Case(".mlir", Emit::Posenc)
+      .Case(".ll", Emit::LlvmIR)
+      .Case(".s", Emit::Asm)
+      .Case(".o", Emit::Obj)
+      .Case(".a", Emit::Static)
+      .Case(".so", Emit::Shared)
+      .Default(std::nullopt);
+}
+
+/// The prefix of a library's symbols, from its file's name.
+static std::string getPrefix(StringRef output) {
+  if (output == "-")
+    return "posenc";
+  StringRef stem = llvm::sys::path::stem(output);
+  stem.consume_front("lib");
+  std::string prefix = stem.str();
+  for (char &c : prefix)
+    if (!llvm::isAlnum(c) && c != '_')
+      c = '_';
+  return prefix;
+}
+
+static int fail(llvm::Error error) {
+  llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
+  return kExitError;
+}
+
+static std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  os << "\n";
+  return text;
+}
+
+/// Assembly, or an object file's bytes.
+static std::string generateCode(llvm::Module &module, const TargetSpec &target,
+                                llvm::CodeGenFileType type) {
+  llvm::SmallString<0> buffer;
+  llvm::raw_svector_ostream os(buffer);
+  llvm::legacy::PassManager manager;
+  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
+  // It fails only for a kind of file that no CPU target lacks.
+  machine->addPassesToEmitFile(manager, os, nullptr, type);
+  manager.run(module);
+  return std::string(buffer);
+}
+
+/// Writes the text to standard output, or adds it to the files.
+static llvm::Error write(OutputFiles &files, StringRef path, StringRef text) {
+  if (path != "-")
+    return files.add(path, text);
+  llvm::outs() << text;
+  llvm::outs().flush();
+  return llvm::Error::success();
+}
+
+static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
+                                StringRef object) {
+  StringRef name = llvm::sys::path::filename(request.output);
+  if (request.emit == Emit::Obj)
+    return write(files, request.output, object);
+  if (request.emit == Emit::Static) {
+    llvm::Expected<std::string> archive =
+        createArchive(object, (llvm::sys::path::stem(name) + ".o").str());
+    if (!archive)
+      return archive.takeError();
+    return write(files, request.output, *archive);
+  }
+  OutputFiles scratch;
+  if (llvm::Error error = scratch.add(request.output + ".o", object))
+    return error;
+  llvm::Expected<std::string> library = files.reserve(request.output);
+  if (!library)
+    return library.takeError();
+  return linkShared(scratch.getTemporaryName(), *library, name,
+                    request.target.triple,
+                    request.threads == Threads::OpenMP);
+}
+
+static int compile(const Request &request) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(context);
+  OwningOpRef<ModuleOp> module =
+      loadModule(request.input, request.inputOptions, context);
+  if (!module)
+    return kExitError;
+
+  OutputFiles files;
+  std::string stem = request.output;
+  if (request.saveTemps && stem != "-") {
+    llvm::SmallString<128> path(request.output);
+    llvm::sys::path::replace_extension(path, "");
+    stem = std::string(path);
+  }
+  auto save = [&](StringRef suffix, StringRef text) -> llvm::Error {
+    if (!request.saveTemps || request.output == "-" ||
+        stem + suffix.str() == request.output)
+      return llvm::Error::success();
+    return files.add(stem + suffix.str(), text);
+  };
+  auto finish = [&](llvm::Error error) {
+    if (!error)
+      error = files.commit();
+    return error ? fail(std::move(error)) : kExitSuccess;
+  };
+
+  // Each stage goes on from the one before, but linalg, which no CPU kernel
+  // passes through as a whole, stands beside.
+  if (request.emit == Emit::Posenc)
+    return finish(write(files, request.output, printModule(*module)));
+  if (llvm::Error error = save(".posenc.mlir", printModule(*module)))
+    return fail(std::move(error));
+  if (request.emit == Emit::Linalg) {
+    if (failed(lowerModule(*module, Stage::Linalg, request.target)))
+      return kExitError;
+    return finish(write(files, request.output, printModule(*module)));
+  }
+  if (failed(lowerModule(*module, Stage::Vector, request.target)))
+    return kExitError;
+  if (request.emit == Emit::Vector)
+    return finish(write(files, request.output, printModule(*module)));
+  if (llvm::Error error = save(".vector.mlir", printModule(*module)))
+    return fail(std::move(error));
+  if (failed(lowerModule(*module, Stage::Llvm, request.target)))
+    return kExitError;
+  if (request.emit == Emit::Llvm)
+    return finish(write(files, request.output, printModule(*module)));
+  if (llvm::Error error = save(".llvm.mlir", printModule(*module)))
+    return fail(std::move(error));
+
+  std::string prefix = getPrefix(request.output);
+  std::string header = createHeader(getKernels(*module), prefix);
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code = translateModule(
+      *module, llvmContext, request.target, prefix, request.threads);
+  if (!code)
+    return kExitError;
+  std::string ir;
+  llvm::raw_string_ostream(ir) << *code;
+  if (request.emit == Emit::LlvmIR)
+    return finish(write(files, request.output, ir));
+  if (llvm::Error error = save(".ll", ir))
+    return fail(std::move(error));
+  if (request.emit == Emit::Asm || request.saveTemps) {
+    // Code generation changes the module: the object needs its own copy.
+    std::string assembly =
+        generateCode(*llvm::CloneModule(*code), request.target,
+                     llvm::CodeGenFileType::AssemblyFile);
+    if (request.emit == Emit::Asm)
+      return finish(write(files, request.output, assembly));
+    if (llvm::Error error = save(".s", assembly))
+      return fail(std::move(error));
+  }
+  std::string object =
+      generateCode(*code, request.target, llvm::CodeGenFileType::ObjectFile);
+  if (llvm::Error error = save(".o", object))
+    return fail(std::move(error));
+  if (llvm::Error error = writeLibrary(request, files, object))
+    return fail(std::move(error));
+  if (request.output == "-" && request.header.empty())
+    return finish(llvm::Error::success());
+  llvm::SmallString<128> headerPath(request.header);
+  if (headerPath.empty()) {
+    // libX.so has X.h beside it, as its entries are X_<function>.
+    StringRef name = llvm::sys::path::stem(request.output);
+    name.consume_front("lib");
+    headerPath = llvm::sys::path::parent_path(request.output);
+    llvm::sys::path::append(headerPath, name + ".h");
+  }
+  return finish(files.add(headerPath, header));
+}

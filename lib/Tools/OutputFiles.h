@@ -1,0 +1,42 @@
+//===- OutputFiles.h - files that are written whole or not at all -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_TOOLS_OUTPUTFILES_H
+#define POSENC_LIB_TOOLS_OUTPUTFILES_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace mlir::posenc {
+
+/// Several files that appear together: each is a temporary file in the folder
+/// of its final name until commit(), and is removed if that never comes.
+class OutputFiles {
+public:
+  OutputFiles() = default;
+  ~OutputFiles();
+
+  /// Adds a file with this content.
+  llvm::Error add(llvm::StringRef path, llvm::StringRef content);
+  /// Adds a file that someone else will write; returns its temporary name.
+  llvm::Expected<std::string> reserve(llvm::StringRef path);
+  /// Renames all files to their names.
+  llvm::Error commit();
+
+private:
+  struct File {
+    llvm::sys::fs::TempFile temporary;
+    std::string path;
+  };
+  llvm::SmallVector<File, 4> files;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_TOOLS_OUTPUTFILES_H

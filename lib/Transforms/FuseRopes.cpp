@@ -1,0 +1,207 @@
+//===- FuseRopes.cpp - share the cos and sin of positions -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two rewrites: a rotation by tables that come from positions is a rope, and
+// ropes (or rotations by a sincos) that agree in everything but their tensors
+// are one. What must not change is the rounding: a rope's tables are f32, or
+// f64 for f64 tensors, so that tables of another type are left as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCFUSEROPESPASS
+#include "posenc/Transforms/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// As many tensors as a rope may have (rope_c1).
+static constexpr size_t maxTensors = 16;
+
+namespace {
+
+/// rotate(x, sincos(p)) = rope(x, p).
+struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RotateOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    auto sincos = op.getCos().getDefiningOp<SincosOp>();
+    if (!sincos || op.getCos() != sincos.getResult(0) ||
+        op.getSin() != sincos.getResult(1))
+      return rewriter.notifyMatchFailure(op, "tables are not of one sincos");
+    bool wide = getElementTypeOrSelf(op.getInputs().front()).isF64();
+    Type table = getElementTypeOrSelf(op.getCos());
+    if (wide ? !table.isF64() : !table.isF32())
+      return rewriter.notifyMatchFailure(op, "tables are rounded otherwise");
+    // Inverse tables keep the factor, an inverse rope divides by its square.
+    FrequenciesAttr frequencies = sincos.getFrequencies();
+    if (op.getInverse() && !frequencies.hasUnitAttentionFactor())
+      return rewriter.notifyMatchFailure(op, "attention factor is not 1");
+
+    rewriter.replaceOpWithNewOp<RopeOp>(
+        op, op.getResultTypes(), op.getInputs(), sincos.getPositions(),
+        op.getInits(), op.getPairingAttr(), frequencies, sincos.getAxesAttr(),
+        op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
+    return success();
+  }
+};
+
+/// Two operations of one block are one of the tensors of both if they agree in
+/// everything else.
+template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    OpTy earlier, place;
+    for (Operation *user : getAngles(op).getUsers()) {
+      auto candidate = dyn_cast<OpTy>(user);
+      if (!candidate || candidate->getBlock() != op->getBlock() ||
+          !candidate->isBeforeInBlock(op) || !areAlike(candidate, op))
+        continue;
+      // The nearest one, so that the result does not depend on the order of
+      // uses.
+      if (earlier && candidate->isBeforeInBlock(earlier))
+        continue;
+      if (OpTy fit = findPlace(candidate, op)) {
+        earlier = candidate;
+        place = fit;
+      }
+    }
+    if (!earlier)
+      return rewriter.notifyMatchFailure(op, "nothing to merge with");
+
+    SmallVector<Value> inputs(earlier.getInputs()), inits(earlier.getInits());
+    llvm::append_range(inputs, op.getInputs());
+    llvm::append_range(inits, op.getInits());
+    rewriter.setInsertionPoint(place);
+    Location loc = rewriter.getFusedLoc({earlier.getLoc(), op.getLoc()});
+    ResultRange results = create(rewriter, loc, op, inputs, inits).getResults();
+    size_t numEarlier = earlier.getNumResults();
+    rewriter.replaceOp(earlier, results.take_front(numEarlier));
+    rewriter.replaceOp(op, results.drop_front(numEarlier));
+    return success();
+  }
+
+private:
+  /// Whether both can be one, wherever they stand.
+  static bool areAlike(OpTy a, OpTy b) {
+    if (!a.hasPureTensorSemantics() || !agree(a, b) ||
+        a.getPairing() != b.getPairing() || a.getDims() != b.getDims() ||
+        a.getOffset() != b.getOffset() || a.getInverse() != b.getInverse() ||
+        getElementTypeOrSelf(a.getInputs().front()) !=
+            getElementTypeOrSelf(b.getInputs().front()) ||
+        a.getInputs().size() + b.getInputs().size() > maxTensors)
+      return false;
+    // A scalar position says nothing of the size of the dimension along which
+    // it counts; tensors of one rope must have the same.
+    bool scalar = a.getScalarPositionOperand().has_value();
+    auto tensorsOf = [](OpTy op) {
+      SmallVector<Value> tensors(op.getInputs());
+      llvm::append_range(tensors, op.getInits());
+      return tensors;
+    };
+    for (Value x : tensorsOf(a))
+      for (Value y : tensorsOf(b))
+        if (!haveLikeSizes(x, y, a.getDims(), /*mustBeKnown=*/scalar))
+          return false;
+    return true;
+  }
+
+  static bool haveLikeSizes(Value x, Value y, ArrayRef<int64_t> dims,
+                            bool mustBeKnown) {
+    auto xType = cast<ShapedType>(x.getType());
+    auto yType = cast<ShapedType>(y.getType());
+    return llvm::all_of(dims, [&](int64_t dim) {
+      if (xType.isDynamicDim(dim) || yType.isDynamicDim(dim))
+        return !mustBeKnown;
+      return xType.getDimSize(dim) == yType.getDimSize(dim);
+    });
+  }
+
+  /// Where an operation on the tensors of both may stand, `first` or `second`;
+  /// null if nowhere.
+  static OpTy findPlace(OpTy first, OpTy second) {
+    Block *block = first->getBlock();
+    bool usedBetween = llvm::any_of(first->getUsers(), [&](Operation *user) {
+      // A user in no operation of this block comes after all of it.
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      return ancestor &&
+             (ancestor == second || ancestor->isBeforeInBlock(second));
+    });
+    if (!usedBetween)
+      return second;
+    bool definedBefore =
+        llvm::all_of(second->getOperands(), [&](Value operand) {
+          Operation *definition = operand.getDefiningOp();
+          return !definition || definition->getBlock() != block ||
+                 definition->isBeforeInBlock(first);
+        });
+    return definedBefore ? first : nullptr;
+  }
+
+  /// What both must have in common: the positions, or the tables.
+  static Value getAngles(RopeOp op) { return op.getPositions(); }
+  static Value getAngles(RotateOp op) { return op.getCos(); }
+  static bool agree(RopeOp a, RopeOp b) {
+    return a.getPositions() == b.getPositions() &&
+           a.getFrequencies() == b.getFrequencies() &&
+           a.getAxesAttr() == b.getAxesAttr();
+  }
+  static bool agree(RotateOp a, RotateOp b) {
+    return a.getCos() == b.getCos() && a.getSin() == b.getSin() &&
+           a.getCos().getDefiningOp<SincosOp>();
+  }
+
+  static RopeOp create(OpBuilder &builder, Location loc, RopeOp like,
+                       ValueRange inputs, ValueRange inits) {
+    return RopeOp::create(
+        builder, loc, inits.getTypes(), inputs, like.getPositions(), inits,
+        like.getPairingAttr(), like.getFrequenciesAttr(), like.getAxesAttr(),
+        like.getDimsAttr(), like.getOffsetAttr(), like.getInverseAttr());
+  }
+  static RotateOp create(OpBuilder &builder, Location loc, RotateOp like,
+                         ValueRange inputs, ValueRange inits) {
+    return RotateOp::create(builder, loc, inits.getTypes(), inputs,
+                            like.getCos(), like.getSin(), inits,
+                            like.getPairingAttr(), like.getDimsAttr(),
+                            like.getOffsetAttr(), like.getInverseAttr());
+  }
+};
+
+struct PosencFuseRopesPass
+    : mlir::posenc::impl::PosencFuseRopesPassBase<PosencFuseRopesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    // Rotations first: that they have a table in common says that their
+    // tensors agree in size, which from a scalar position cannot be seen.
+    RewritePatternSet rotations(&getContext());
+    rotations.add<MergeTensors<RotateOp>>(&getContext());
+    RewritePatternSet ropes(&getContext());
+    ropes.add<FuseSincosIntoRotate, MergeTensors<RopeOp>>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(rotations))) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(ropes))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,49 @@
+//===- Array.cpp - An owned contiguous array --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/runtime/Array.h"
+#include "Types.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace posenc::runtime;
+
+Array::~Array() { std::free(memory); }
+
+bool Array::allocate(posenc_dtype dtype, std::vector<int64_t> shape, Array &out,
+                     std::string &error) {
+  if (!posenc_dtype_size(dtype)) {
+    error = "unknown element type";
+    return false;
+  }
+  if (shape.size() > POSENC_MAX_RANK) {
+    error = "rank " + std::to_string(shape.size()) + " is more than " +
+            std::to_string(POSENC_MAX_RANK);
+    return false;
+  }
+  uint64_t bytes = 0;
+  if (!tensorBytes(dtype, shape.data(), static_cast<int32_t>(shape.size()),
+                   bytes)) {
+    error = "a size is negative, or the sizes are too large";
+    return false;
+  }
+  void *memory = allocateAligned(bytes);
+  if (!memory) {
+    error = "out of memory: " + std::to_string(bytes) + " bytes";
+    return false;
+  }
+  std::memset(memory, 0, bytes);
+  Array result;
+  result.type = dtype;
+  result.memory = memory;
+  result.bytes = bytes;
+  result.sizes = std::move(shape);
+  out = std::move(result);
+  return true;
+}

@@ -1,0 +1,263 @@
+//===- Binding.cpp - Binds the arguments of a call --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Binding.h"
+#include "Error.h"
+#include "Types.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+using namespace posenc::runtime;
+
+static const char *role(bool isOutput) { return isOutput ? "output" : "input"; }
+
+posenc_status Binding::checkCount(const char *what, size_t expected,
+                                  size_t count,
+                                  const posenc_value *values) const {
+  const char *name = function.name.c_str();
+  if (function.numArguments() > POSENC_MAX_ARGUMENTS)
+    return fail(POSENC_UNSUPPORTED,
+                "%s: %zu arguments; at most %d can be passed", name,
+                function.numArguments(), POSENC_MAX_ARGUMENTS);
+  if (count != expected)
+    return fail(POSENC_INVALID_ARGUMENT, "%s: %zu %s given, %zu expected", name,
+                count, what, expected);
+  if (count && !values)
+    return fail(POSENC_INVALID_ARGUMENT, "%s: the %s are NULL", name, what);
+  return POSENC_OK;
+}
+
+posenc_status Binding::bindScalar(const posenc_argument &argument,
+                                  const posenc_value &value) const {
+  if (value.kind != POSENC_SCALAR)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: input '%s' is a scalar, but a tensor was given",
+                function.name.c_str(), argument.name.c_str());
+  if (argument.dtype == POSENC_I32 &&
+      (value.scalar < INT32_MIN || value.scalar > INT32_MAX))
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: %" PRId64 " is out of range for input '%s' of type i32",
+                function.name.c_str(), value.scalar, argument.name.c_str());
+  return POSENC_OK;
+}
+
+posenc_status Binding::bindDim(const posenc_argument &argument, int32_t dim,
+                               int64_t given, bool isOutput) {
+  const char *name = function.name.c_str();
+  const char *tensor = argument.name.c_str();
+  const Dim &expected = argument.shape[dim];
+  if (given < 0)
+    return fail(POSENC_SHAPE_MISMATCH,
+                "%s: %s '%s' has the negative size %" PRId64
+                " in dimension %" PRId32,
+                name, role(isOutput), tensor, given, dim);
+  switch (expected.kind) {
+  case Dim::Kind::Static:
+    if (given != expected.value)
+      return fail(POSENC_SHAPE_MISMATCH,
+                  "%s: %s '%s' has size %" PRId64 " in dimension %" PRId32
+                  ", expected %" PRId64,
+                  name, role(isOutput), tensor, given, dim, expected.value);
+    return POSENC_OK;
+  case Dim::Kind::Scalar:
+    if (given != inputs[expected.value].scalar)
+      return fail(POSENC_SHAPE_MISMATCH,
+                  "%s: %s '%s' has size %" PRId64 " in dimension %" PRId32
+                  ", but input '%s' is %" PRId64,
+                  name, role(isOutput), tensor, given, dim,
+                  expected.name.c_str(), inputs[expected.value].scalar);
+    return POSENC_OK;
+  case Dim::Kind::Size:
+    break;
+  }
+  auto &origin = origins[expected.value];
+  if (!origin.argument) {
+    origin = {&argument, dim, isOutput};
+    sizes[expected.value] = given;
+  } else if (sizes[expected.value] != given) {
+    return fail(POSENC_SHAPE_MISMATCH,
+                "%s: size '%s' is %" PRId64 " in %s '%s' (dimension %" PRId32
+                ") but %" PRId64 " in %s '%s' (dimension %" PRId32 ")",
+                name, expected.name.c_str(), sizes[expected.value],
+                role(origin.isOutput), origin.argument->name.c_str(),
+                origin.dim, given, role(isOutput), tensor, dim);
+  }
+  return POSENC_OK;
+}
+
+posenc_status Binding::bindTensor(const posenc_argument &argument,
+                                  const posenc_value &value, bool isOutput,
+                                  bool needData) {
+  const char *name = function.name.c_str();
+  const char *label = argument.name.c_str();
+  const char *what = role(isOutput);
+  if (value.kind != POSENC_TENSOR)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: %s '%s' is a tensor, but a scalar was given", name, what,
+                label);
+  const posenc_tensor &tensor = value.tensor;
+  if (!isCompatible(tensor.dtype, argument.dtype))
+    return fail(POSENC_DTYPE_MISMATCH, "%s: %s '%s' is %s, expected %s", name,
+                what, label, posenc_dtype_name(tensor.dtype),
+                posenc_dtype_name(argument.dtype));
+  int32_t rank = static_cast<int32_t>(argument.shape.size());
+  if (tensor.rank != rank)
+    return fail(POSENC_SHAPE_MISMATCH,
+                "%s: %s '%s' has rank %" PRId32 ", expected %" PRId32, name,
+                what, label, tensor.rank, rank);
+  if (rank && !tensor.shape)
+    return fail(POSENC_INVALID_ARGUMENT, "%s: the shape of %s '%s' is NULL",
+                name, what, label);
+  for (int32_t dim = 0; dim < rank; ++dim)
+    if (posenc_status status =
+            bindDim(argument, dim, tensor.shape[dim], isOutput))
+      return status;
+  uint64_t bytes = 0;
+  if (!tensorBytes(argument.dtype, tensor.shape, rank, bytes))
+    return fail(POSENC_SHAPE_MISMATCH,
+                "%s: the sizes of %s '%s' are too large: their product "
+                "overflows",
+                name, what, label);
+  if (needData && bytes) {
+    uint64_t address = reinterpret_cast<uintptr_t>(tensor.data);
+    if (!tensor.data)
+      return fail(POSENC_INVALID_ARGUMENT, "%s: the data of %s '%s' is NULL",
+                  name, what, label);
+    if (address % posenc_dtype_size(argument.dtype))
+      return fail(POSENC_INVALID_ARGUMENT,
+                  "%s: the data of %s '%s' is not aligned to its element of "
+                  "%zu bytes",
+                  name, what, label, posenc_dtype_size(argument.dtype));
+    if (address + bytes < address)
+      return fail(POSENC_INVALID_ARGUMENT,
+                  "%s: the data of %s '%s' runs past the end of memory", name,
+                  what, label);
+  }
+  tensors[numTensors++] = {&argument, &tensor, bytes, isOutput};
+  return POSENC_OK;
+}
+
+posenc_status Binding::bindInputs(const posenc_value *values, size_t count,
+                                  bool needData) {
+  if (posenc_status status =
+          checkCount("inputs", function.inputs.size(), count, values))
+    return status;
+  inputs = values;
+  // Scalars first: a shape may depend on one that stands behind it.
+  for (size_t i = 0; i < count; ++i)
+    if (function.inputs[i].kind == POSENC_SCALAR)
+      if (posenc_status status = bindScalar(function.inputs[i], values[i]))
+        return status;
+  for (size_t i = 0; i < count; ++i)
+    if (function.inputs[i].kind == POSENC_TENSOR)
+      if (posenc_status status =
+              bindTensor(function.inputs[i], values[i], false, needData))
+        return status;
+  return POSENC_OK;
+}
+
+posenc_status Binding::bindOutputs(const posenc_value *values, size_t count) {
+  if (posenc_status status =
+          checkCount("outputs", function.outputs.size(), count, values))
+    return status;
+  outputs = values;
+  for (size_t i = 0; i < count; ++i)
+    if (posenc_status status =
+            bindTensor(function.outputs[i], values[i], true, true))
+      return status;
+  return POSENC_OK;
+}
+
+posenc_status Binding::checkPair(const Bound &output, const Bound &other,
+                                 bool &inPlace) const {
+  if (!output.bytes || !other.bytes)
+    return POSENC_OK;
+  auto first = reinterpret_cast<uintptr_t>(output.tensor->data);
+  auto second = reinterpret_cast<uintptr_t>(other.tensor->data);
+  if (first + output.bytes <= second || second + other.bytes <= first)
+    return POSENC_OK;
+  const char *name = function.name.c_str();
+  const char *label = output.argument->name.c_str();
+  const char *otherLabel = other.argument->name.c_str();
+  if (other.isOutput)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: outputs '%s' and '%s' overlap in memory", name, label,
+                otherLabel);
+  bool same = first == second && output.tensor->rank == other.tensor->rank &&
+              isCompatible(output.argument->dtype, other.argument->dtype);
+  for (int32_t dim = 0; same && dim < output.tensor->rank; ++dim)
+    same = output.tensor->shape[dim] == other.tensor->shape[dim];
+  if (!same)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: output '%s' overlaps input '%s' in memory without being "
+                "exactly the same tensor",
+                name, label, otherLabel);
+  // The kernel may still read the second one when it has written the first.
+  if (inPlace)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: output '%s' is in place of two inputs, '%s' and another",
+                name, label, otherLabel);
+  inPlace = true;
+  return POSENC_OK;
+}
+
+posenc_status Binding::checkOverlap() const {
+  for (size_t i = 0; i < numTensors; ++i) {
+    if (!tensors[i].isOutput)
+      continue;
+    bool inPlace = false;
+    // Inputs stand before outputs, so each pair of outputs is met once.
+    for (size_t j = 0; j < i; ++j)
+      if (posenc_status status = checkPair(tensors[i], tensors[j], inPlace))
+        return status;
+  }
+  return POSENC_OK;
+}
+
+posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
+                               int64_t &size) const {
+  const Dim &wanted = output.shape[dim];
+  const char *name = function.name.c_str();
+  switch (wanted.kind) {
+  case Dim::Kind::Static:
+    size = wanted.value;
+    return POSENC_OK;
+  case Dim::Kind::Scalar:
+    size = inputs[wanted.value].scalar;
+    if (size < 0)
+      return fail(POSENC_SHAPE_MISMATCH,
+                  "%s: input '%s' is %" PRId64 ", which cannot be a size", name,
+                  wanted.name.c_str(), size);
+    return POSENC_OK;
+  case Dim::Kind::Size:
+    break;
+  }
+  if (!origins[wanted.value].argument)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: the inputs do not decide size '%s' of output '%s'", name,
+                wanted.name.c_str(), output.name.c_str());
+  size = sizes[wanted.value];
+  return POSENC_OK;
+}
+
+size_t Binding::arguments(int64_t *out) const {
+  auto pointer = [](const posenc_value &value) {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(value.tensor.data));
+  };
+  size_t count = 0;
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    out[count++] = function.inputs[i].kind == POSENC_SCALAR
+                       ? inputs[i].scalar
+                       : pointer(inputs[i]);
+  for (size_t i = 0; i < function.outputs.size(); ++i)
+    out[count++] = pointer(outputs[i]);
+  for (size_t i = 0; i < function.sizes.size(); ++i)
+    out[count++] = sizes[i];
+  return count;
+}

@@ -1,0 +1,75 @@
+//===- Binding.h - Binds the arguments of a call ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RUNTIME_LIB_BINDING_H
+#define POSENC_RUNTIME_LIB_BINDING_H
+
+#include "Signature.h"
+
+namespace posenc::runtime {
+
+/// Checks the arguments of a call and finds the dynamic sizes. Allocates
+/// nothing; a failure has set the error text of the thread.
+class Binding {
+public:
+  explicit Binding(const posenc_function &function) : function(function) {}
+
+  /// The number of arguments is bounded first, all arrays here depend on it.
+  posenc_status bindInputs(const posenc_value *values, size_t count,
+                           bool needData);
+  posenc_status bindOutputs(const posenc_value *values, size_t count);
+  /// After both.
+  posenc_status checkOverlap() const;
+
+  /// The size of one dimension of an output, from the inputs alone.
+  posenc_status resolve(const posenc_argument &output, size_t dim,
+                        int64_t &size) const;
+
+  /// Writes what the C function takes, except the workspace, and returns how
+  /// many there are; `sizes` are the last ones.
+  size_t arguments(int64_t *out) const;
+  const int64_t *sizeValues() const { return sizes; }
+
+private:
+  /// Where a tensor was bound, for messages and overlaps.
+  struct Bound {
+    const posenc_argument *argument;
+    const posenc_tensor *tensor;
+    uint64_t bytes;
+    bool isOutput;
+  };
+
+  posenc_status checkCount(const char *what, size_t expected, size_t count,
+                           const posenc_value *values) const;
+  posenc_status bindScalar(const posenc_argument &argument,
+                           const posenc_value &value) const;
+  posenc_status bindTensor(const posenc_argument &argument,
+                           const posenc_value &value, bool isOutput,
+                           bool needData);
+  posenc_status bindDim(const posenc_argument &argument, int32_t dim,
+                        int64_t given, bool isOutput);
+  posenc_status checkPair(const Bound &output, const Bound &other,
+                          bool &inPlace) const;
+
+  const posenc_function &function;
+  const posenc_value *inputs = nullptr;
+  const posenc_value *outputs = nullptr;
+  int64_t sizes[POSENC_MAX_ARGUMENTS];
+  /// Which argument and dimension decided a size; null for none so far.
+  struct {
+    const posenc_argument *argument;
+    int32_t dim;
+    bool isOutput;
+  } origins[POSENC_MAX_ARGUMENTS] = {};
+  Bound tensors[POSENC_MAX_ARGUMENTS];
+  size_t numTensors = 0;
+};
+
+} // namespace posenc::runtime
+
+#endif // POSENC_RUNTIME_LIB_BINDING_H

@@ -1,0 +1,105 @@
+//===- Call.cpp - Calls a function of a kernel library ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Binding.h"
+#include "Dispatch.h"
+#include "Error.h"
+#include "Types.h"
+
+#include <cinttypes>
+#include <cstdlib>
+#include <memory>
+
+using namespace posenc::runtime;
+
+namespace {
+using Memory = std::unique_ptr<void, void (*)(void *)>;
+} // namespace
+
+/// Allocates the scratch memory that the kernel asks for at these sizes.
+static posenc_status allocateWorkspace(const posenc_function &function,
+                                       const Binding &binding, Memory &memory) {
+  int64_t bytes = dispatch<int64_t>(function.workspace, binding.sizeValues(),
+                                    function.sizes.size());
+  if (bytes < 0)
+    return fail(POSENC_KERNEL_FAILED,
+                "%s: the kernel asks for a workspace of %" PRId64 " bytes",
+                function.name.c_str(), bytes);
+  memory.reset(allocateAligned(static_cast<uint64_t>(bytes)));
+  if (!memory)
+    return fail(POSENC_OUT_OF_MEMORY,
+                "%s: no memory for a workspace of %" PRId64 " bytes",
+                function.name.c_str(), bytes);
+  return POSENC_OK;
+}
+
+posenc_status posenc_call(const posenc_function *function,
+                          const posenc_value *inputs, size_t num_inputs,
+                          const posenc_value *outputs, size_t num_outputs) {
+  if (!function)
+    return fail(POSENC_INVALID_ARGUMENT, "posenc_call: no function");
+  Binding binding(*function);
+  if (posenc_status status = binding.bindInputs(inputs, num_inputs, true))
+    return status;
+  if (posenc_status status = binding.bindOutputs(outputs, num_outputs))
+    return status;
+  if (posenc_status status = binding.checkOverlap())
+    return status;
+  if (!function->supported)
+    return fail(POSENC_UNSUPPORTED,
+                "%s: this processor lacks the features that the library was "
+                "compiled for",
+                function->name.c_str());
+
+  int64_t arguments[POSENC_MAX_ARGUMENTS];
+  size_t count = binding.arguments(arguments);
+  Memory workspace(nullptr, std::free);
+  if (function->workspace) {
+    if (posenc_status status = allocateWorkspace(*function, binding, workspace))
+      return status;
+    arguments[count++] =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace.get()));
+  }
+  int32_t code = dispatch<int32_t>(function->address, arguments, count);
+  if (code != 0)
+    return fail(POSENC_KERNEL_FAILED,
+                "%s: the kernel failed with code %" PRId32,
+                function->name.c_str(), code);
+  return POSENC_OK;
+}
+
+posenc_status posenc_output_shape(const posenc_function *function,
+                                  const posenc_value *inputs, size_t num_inputs,
+                                  size_t index, int64_t *shape) {
+  if (!function)
+    return fail(POSENC_INVALID_ARGUMENT, "posenc_output_shape: no function");
+  if (index >= function->outputs.size())
+    return fail(POSENC_INVALID_ARGUMENT, "%s: there is no output #%zu",
+                function->name.c_str(), index);
+  const posenc_argument &output = function->outputs[index];
+  if (!shape && !output.shape.empty())
+    return fail(POSENC_INVALID_ARGUMENT, "%s: the place for the shape is NULL",
+                function->name.c_str());
+  Binding binding(*function);
+  if (posenc_status status = binding.bindInputs(inputs, num_inputs, false))
+    return status;
+  int64_t sizes[POSENC_MAX_RANK];
+  for (size_t dim = 0; dim < output.shape.size(); ++dim)
+    if (posenc_status status = binding.resolve(output, dim, sizes[dim]))
+      return status;
+  uint64_t bytes;
+  if (!tensorBytes(output.dtype, sizes,
+                   static_cast<int32_t>(output.shape.size()), bytes))
+    return fail(POSENC_SHAPE_MISMATCH,
+                "%s: the sizes of output '%s' are too large: their product "
+                "overflows",
+                function->name.c_str(), output.name.c_str());
+  for (size_t dim = 0; dim < output.shape.size(); ++dim)
+    shape[dim] = sizes[dim];
+  return POSENC_OK;
+}

@@ -1,0 +1,99 @@
+//===- ElfCheck.cpp - Whether a file is a kernel library --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElfCheck.h"
+#include "ElfDynamic.h"
+
+#include <algorithm>
+
+using namespace posenc::runtime;
+
+static const std::string suffix = "_metadata";
+
+/// Many names may end in one string; copies of a long one would fill memory.
+static constexpr size_t maxName = 4096;
+
+bool ElfSummary::exports(const std::string &function) const {
+  return std::binary_search(functions.begin(), functions.end(), function);
+}
+
+static bool isExportedFunction(const Elf64_Sym &symbol) {
+  unsigned bind = ELF64_ST_BIND(symbol.st_info);
+  unsigned visibility = ELF64_ST_VISIBILITY(symbol.st_other);
+  return symbol.st_shndx != SHN_UNDEF &&
+         ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+         (bind == STB_GLOBAL || bind == STB_WEAK) &&
+         (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
+}
+
+/// The metadata function will be called, so it had better be ours. A kernel
+/// library X names its functions X_..., while in others a function that ends
+/// alike is one of many.
+static bool namesAreAlike(const ElfSummary &summary) {
+  std::string prefix = summary.metadataSymbol.substr(
+      0, summary.metadataSymbol.size() - suffix.size() + 1);
+  size_t alike = 0, others = 0;
+  for (const std::string &name : summary.functions) {
+    // The last two come from the linker.
+    if (name == summary.metadataSymbol || name == "_init" || name == "_fini")
+      continue;
+    bool isOurs =
+        name.rfind(prefix, 0) == 0 || name.rfind("__tvm_ffi_" + prefix, 0) == 0;
+    ++(isOurs ? alike : others);
+  }
+  return alike > 0 && alike >= others;
+}
+
+bool posenc::runtime::checkElf(const void *data, size_t size, ElfSummary &out,
+                               std::string &error) {
+  ElfImage image(data, size);
+  if (!image.parseHeaders(error))
+    return false;
+  ElfDynamic dynamic(image);
+  if (!dynamic.parse(error))
+    return false;
+
+  ElfSummary summary;
+  for (uint64_t i = 0; i < dynamic.numSymbols(); ++i) {
+    Elf64_Sym symbol;
+    if (!dynamic.symbol(i, symbol) || !isExportedFunction(symbol))
+      continue;
+    const char *text = dynamic.string(symbol.st_name);
+    size_t length = strnlen(text, maxName + 1);
+    if (length > maxName) {
+      error = "malformed: the name of a function is too long";
+      return false;
+    }
+    std::string name(text, length);
+    if (name.size() > suffix.size() &&
+        name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
+      if (!summary.metadataSymbol.empty()) {
+        error = "not a posenc kernel library: it has both '" +
+                summary.metadataSymbol + "' and '" + name + "'";
+        return false;
+      }
+      summary.metadataSymbol = name;
+    }
+    summary.functions.push_back(std::move(name));
+  }
+  if (summary.metadataSymbol.empty()) {
+    error =
+        "not a posenc kernel library: it has no '..." + suffix + "' function";
+    return false;
+  }
+  if (!namesAreAlike(summary)) {
+    error = "not a posenc kernel library: it has '" + summary.metadataSymbol +
+            "', but its other functions are not named alike";
+    return false;
+  }
+  if (!dynamic.checkRelocations(error) || !dynamic.checkVersions(error))
+    return false;
+  std::sort(summary.functions.begin(), summary.functions.end());
+  out = std::move(summary);
+  return true;
+}

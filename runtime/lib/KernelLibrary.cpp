@@ -1,0 +1,126 @@
+//===- KernelLibrary.cpp - Opens and closes kernel libraries ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLibrary.h"
+#include "Error.h"
+#include "HostCpu.h"
+
+#include <cstring>
+#include <functional>
+#include <memory>
+
+using namespace posenc::runtime;
+
+/// Reads the metadata and finds the code. `name` stands before the errors.
+static posenc_status link(posenc_library &library, const char *text,
+                          const std::string &name,
+                          const std::function<void *(const char *)> &lookup) {
+  // The text may come from a damaged library: it must not be followed far.
+  size_t size = text ? strnlen(text, maxMetadataSize + 1) : 0;
+  if (!text)
+    return fail(POSENC_BAD_LIBRARY, "%smetadata: NULL", name.c_str());
+  std::string error;
+  Metadata &metadata = library.metadata;
+  if (!parseMetadata(text, size, metadata, error))
+    return fail(POSENC_BAD_LIBRARY, "%smetadata: %s", name.c_str(),
+                error.c_str());
+  library.text.assign(text, size);
+
+  bool supported = hostRunsAnyOf(metadata.targets);
+  for (posenc_function &function : metadata.functions) {
+    function.supported = supported;
+    function.address = lookup(function.symbol.c_str());
+    if (!function.address)
+      return fail(POSENC_BAD_LIBRARY, "%sno symbol '%s' for the function '%s'",
+                  name.c_str(), function.symbol.c_str(), function.name.c_str());
+    // Only a kernel that needs scratch has this, unless it is another function
+    // that happens to be called so.
+    std::string workspace = function.symbol + "_workspace";
+    bool isFunction = false;
+    for (const posenc_function &other : metadata.functions)
+      isFunction |= other.symbol == workspace;
+    if (!isFunction)
+      function.workspace = lookup(workspace.c_str());
+  }
+  library.setParallelFor =
+      lookup((metadata.prefix + "_set_parallel_for").c_str());
+  return POSENC_OK;
+}
+
+static posenc_status open(const char *path, posenc_library &library) {
+  ElfSummary summary;
+  if (posenc_status status = library.object.open(path, summary))
+    return status;
+  std::string name = std::string(path) + ": ";
+  auto lookup = [&](const char *symbol) -> void * {
+    // The loader would also search the libraries that this one needs.
+    return summary.exports(symbol) ? library.object.symbol(symbol) : nullptr;
+  };
+  void *address = lookup(summary.metadataSymbol.c_str());
+  if (!address)
+    return fail(POSENC_BAD_LIBRARY, "%scannot find '%s'", name.c_str(),
+                summary.metadataSymbol.c_str());
+  auto metadata = reinterpret_cast<const char *(*)()>(address);
+  if (posenc_status status = link(library, metadata(), name, lookup))
+    return status;
+  if (library.metadata.prefix + "_metadata" != summary.metadataSymbol)
+    return fail(POSENC_BAD_LIBRARY,
+                "%sthe prefix '%s' does not agree with the symbol '%s'",
+                name.c_str(), library.metadata.prefix.c_str(),
+                summary.metadataSymbol.c_str());
+  return POSENC_OK;
+}
+
+posenc_status posenc_library_open(const char *path, posenc_library **out) {
+  if (out)
+    *out = nullptr;
+  if (!path || !out)
+    return fail(POSENC_INVALID_ARGUMENT, "posenc_library_open: NULL argument");
+  return guarded([&] {
+    auto library = std::make_unique<posenc_library>();
+    posenc_status status = open(path, *library);
+    if (status == POSENC_OK)
+      *out = library.release();
+    return status;
+  });
+}
+
+posenc_status posenc_library_from_symbols(const char *metadata,
+                                          posenc_symbol_lookup lookup,
+                                          void *ctx, posenc_library **out) {
+  if (out)
+    *out = nullptr;
+  if (!metadata || !lookup || !out)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "posenc_library_from_symbols: NULL argument");
+  return guarded([&] {
+    auto library = std::make_unique<posenc_library>();
+    posenc_status status =
+        link(*library, metadata, "",
+             [&](const char *symbol) { return lookup(ctx, symbol); });
+    if (status == POSENC_OK)
+      *out = library.release();
+    return status;
+  });
+}
+
+void posenc_library_close(posenc_library *library) { delete library; }
+
+posenc_status posenc_library_set_parallel_for(posenc_library *library,
+                                              posenc_parallel_for parallelFor,
+                                              void *ctx) {
+  if (!library)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "posenc_library_set_parallel_for: no library");
+  if (!library->setParallelFor)
+    return fail(POSENC_NOT_FOUND, "the library '%s' has no parallel loops",
+                library->metadata.prefix.c_str());
+  reinterpret_cast<void (*)(posenc_parallel_for, void *)>(
+      library->setParallelFor)(parallelFor, ctx);
+  return POSENC_OK;
+}

@@ -1,0 +1,44 @@
+//===- NpyWrite.cpp - Writes .npy files -------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AtomicFile.h"
+#include "NpyHeader.h"
+#include "Types.h"
+#include "posenc/runtime/npy.h"
+
+using namespace posenc::runtime;
+
+/// A null text if the tensor can be written.
+static const char *problemOf(const posenc_tensor &tensor, uint64_t &bytes) {
+  if (!posenc_dtype_size(tensor.dtype))
+    return "unknown element type";
+  if (tensor.rank < 0 || tensor.rank > POSENC_MAX_RANK)
+    return "no such rank";
+  if (tensor.rank && !tensor.shape)
+    return "the shape is NULL";
+  if (!tensorBytes(tensor.dtype, tensor.shape, tensor.rank, bytes))
+    return "a size is negative, or the sizes are too large";
+  if (bytes && !tensor.data)
+    return "the data is NULL";
+  return nullptr;
+}
+
+bool posenc::runtime::writeNpy(const std::string &path,
+                               const posenc_tensor &tensor,
+                               std::string &error) {
+  uint64_t bytes = 0;
+  if (const char *problem = problemOf(tensor, bytes)) {
+    error = path + ": " + problem;
+    return false;
+  }
+  std::string header = formatNpyHeader(tensor.dtype, tensor.shape, tensor.rank);
+  AtomicFile file;
+  return file.open(path, error) &&
+         file.write(header.data(), header.size(), error) &&
+         file.write(tensor.data, bytes, error) && file.commit(error);
+}

@@ -1,0 +1,93 @@
+//===- Types.cpp - Element types, status names and sizes --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Types.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+struct DtypeInfo {
+  const char *name;
+  size_t size;
+};
+} // namespace
+
+// Indexed by posenc_dtype.
+static const DtypeInfo dtypes[] = {
+    {"invalid", 0}, {"f64", 8}, {"f32", 4},   {"f16", 2}, {"bf16", 2},
+    {"i64", 8},     {"i32", 4}, {"index", 8}, {"i8", 1},  {"i1", 1},
+};
+static constexpr posenc_dtype numDtypes = sizeof(dtypes) / sizeof(dtypes[0]);
+static_assert(numDtypes == POSENC_I1 + 1, "one row per type");
+
+static const DtypeInfo &info(posenc_dtype dtype) {
+  return dtypes[dtype > 0 && dtype < numDtypes ? dtype : 0];
+}
+
+size_t posenc_dtype_size(posenc_dtype dtype) { return info(dtype).size; }
+
+const char *posenc_dtype_name(posenc_dtype dtype) { return info(dtype).name; }
+
+posenc_dtype posenc_dtype_from_name(const char *name) {
+  for (posenc_dtype dtype = 1; name && dtype < numDtypes; ++dtype)
+    if (!std::strcmp(name, dtypes[dtype].name))
+      return dtype;
+  return POSENC_DTYPE_INVALID;
+}
+
+const char *posenc_status_name(posenc_status status) {
+  static const char *const names[] = {"ok",
+                                      "invalid argument",
+                                      "not found",
+                                      "input/output error",
+                                      "bad library",
+                                      "shape mismatch",
+                                      "dtype mismatch",
+                                      "kernel failed",
+                                      "out of memory",
+                                      "unsupported"};
+  constexpr posenc_status count = sizeof(names) / sizeof(names[0]);
+  static_assert(count == POSENC_UNSUPPORTED + 1, "one name per status");
+  return status >= 0 && status < count ? names[status] : "unknown status";
+}
+
+namespace posenc::runtime {
+
+bool tensorBytes(posenc_dtype dtype, const int64_t *shape, int32_t rank,
+                 uint64_t &bytes) {
+  int64_t product = static_cast<int64_t>(posenc_dtype_size(dtype));
+  bool empty = false;
+  for (int32_t dim = 0; dim < rank; ++dim) {
+    if (shape[dim] < 0)
+      return false;
+    if (shape[dim] == 0)
+      empty = true;
+    else if (__builtin_mul_overflow(product, shape[dim], &product))
+      return false;
+  }
+  bytes = empty ? 0 : static_cast<uint64_t>(product);
+  return true;
+}
+
+bool isCompatible(posenc_dtype given, posenc_dtype wanted) {
+  auto same = [](posenc_dtype dtype) {
+    return dtype == POSENC_INDEX ? POSENC_I64 : dtype;
+  };
+  return same(given) == same(wanted);
+}
+
+void *allocateAligned(uint64_t bytes) {
+  void *memory = nullptr;
+  if (bytes >= uint64_t(1) << 47 ||
+      posix_memalign(&memory, 64, bytes ? bytes : 1))
+    return nullptr;
+  return memory;
+}
+
+} // namespace posenc::runtime

@@ -1,0 +1,75 @@
+//===- abi-attr.mlir - the C signature of a kernel ------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --verify-roundtrip --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --mlir-print-op-generic \
+// RUN:   | posenc-opt --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --emit-bytecode \
+// RUN:   | posenc-opt --mlir-print-local-scope | FileCheck %s
+
+// CHECK: func.func private @arg_static() attributes {test.attr = #posenc.arg<"x", tensor<4x128xf32>, []>}
+func.func private @arg_static() attributes {test.attr = #posenc.arg<"x", tensor<4x128xf32>, []>}
+
+// CHECK: func.func private @arg_dynamic() attributes {test.attr = #posenc.arg<"q", tensor<?x?x32x128xf32>, [0, 1]>}
+func.func private @arg_dynamic() attributes {test.attr = #posenc.arg<"q", tensor<?x?x32x128xf32>, [0, 1]>}
+
+// CHECK: func.func private @arg_repeated_size() attributes {test.attr = #posenc.arg<"square_2", tensor<?x?xbf16>, [3, 3]>}
+func.func private @arg_repeated_size() attributes {test.attr = #posenc.arg<"square_2", tensor<?x?xbf16>, [3, 3]>}
+
+// CHECK: func.func private @arg_tensor_f64() attributes {test.attr = #posenc.arg<"_f64", tensor<?xf64>, [0]>}
+func.func private @arg_tensor_f64() attributes {test.attr = #posenc.arg<"_f64", tensor<?xf64>, [0]>}
+
+// CHECK: func.func private @arg_tensor_f32() attributes {test.attr = #posenc.arg<"_f32", tensor<?xf32>, [0]>}
+func.func private @arg_tensor_f32() attributes {test.attr = #posenc.arg<"_f32", tensor<?xf32>, [0]>}
+
+// CHECK: func.func private @arg_tensor_f16() attributes {test.attr = #posenc.arg<"_f16", tensor<?xf16>, [0]>}
+func.func private @arg_tensor_f16() attributes {test.attr = #posenc.arg<"_f16", tensor<?xf16>, [0]>}
+
+// CHECK: func.func private @arg_tensor_bf16() attributes {test.attr = #posenc.arg<"_bf16", tensor<?xbf16>, [0]>}
+func.func private @arg_tensor_bf16() attributes {test.attr = #posenc.arg<"_bf16", tensor<?xbf16>, [0]>}
+
+// CHECK: func.func private @arg_tensor_i64() attributes {test.attr = #posenc.arg<"_i64", tensor<?xi64>, [0]>}
+func.func private @arg_tensor_i64() attributes {test.attr = #posenc.arg<"_i64", tensor<?xi64>, [0]>}
+
+// CHECK: func.func private @arg_tensor_i32() attributes {test.attr = #posenc.arg<"_i32", tensor<?xi32>, [0]>}
+func.func private @arg_tensor_i32() attributes {test.attr = #posenc.arg<"_i32", tensor<?xi32>, [0]>}
+
+// CHECK: func.func private @arg_tensor_index() attributes {test.attr = #posenc.arg<"_index", tensor<?xindex>, [0]>}
+func.func private @arg_tensor_index() attributes {test.attr = #posenc.arg<"_index", tensor<?xindex>, [0]>}
+
+// CHECK: func.func private @arg_i64() attributes {test.attr = #posenc.arg<"n", i64, []>}
+func.func private @arg_i64() attributes {test.attr = #posenc.arg<"n", i64, []>}
+
+// CHECK: func.func private @arg_i32() attributes {test.attr = #posenc.arg<"n", i32, []>}
+func.func private @arg_i32() attributes {test.attr = #posenc.arg<"n", i32, []>}
+
+// CHECK: func.func private @arg_index() attributes {test.attr = #posenc.arg<"n", index, []>}
+func.func private @arg_index() attributes {test.attr = #posenc.arg<"n", index, []>}
+
+// CHECK: func.func private @arg_rank_zero() attributes {test.attr = #posenc.arg<"x", tensor<f32>, []>}
+func.func private @arg_rank_zero() attributes {test.attr = #posenc.arg<"x", tensor<f32>, []>}
+
+// CHECK: func.func private @abi() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"q", tensor<?x?x8xf32>, [0, 1]>, #posenc.arg<"p", tensor<?x?xi64>, [0, 1]>], outputs = [#posenc.arg<"r", tensor<?x?x8xf32>, [0, 1]>], sizes = [-1, -1], in_place = [0]>}
+func.func private @abi() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"q", tensor<?x?x8xf32>, [0, 1]>, #posenc.arg<"p", tensor<?x?xi64>, [0, 1]>], outputs = [#posenc.arg<"r", tensor<?x?x8xf32>, [0, 1]>], sizes = [-1, -1], in_place = [0]>}
+
+// CHECK: func.func private @abi_size_from_input() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"n", index, []>], outputs = [#posenc.arg<"table", tensor<?x64xf32>, [0]>], sizes = [0], in_place = [-1]>}
+func.func private @abi_size_from_input() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"n", index, []>], outputs = [#posenc.arg<"table", tensor<?x64xf32>, [0]>], sizes = [0], in_place = [-1]>}
+
+// CHECK: func.func private @abi_empty() attributes {test.attr = #posenc.abi<inputs = [], outputs = [], sizes = [], in_place = []>}
+func.func private @abi_empty() attributes {test.attr = #posenc.abi<inputs = [], outputs = [], sizes = [], in_place = []>}
+
+// The dialect's own attributes of functions, arguments and results.
+// CHECK: func.func private @kernel(memref<4x8xf32> {posenc.name = "x"}, index, index)
+// CHECK-SAME: attributes {posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4x8xf32>, []>], sizes = [], in_place = [-1]>, posenc.chunked}
+func.func private @kernel(memref<4x8xf32> {posenc.name = "x"}, index, index) attributes {
+  posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4x8xf32>, []>], sizes = [], in_place = [-1]>,
+  posenc.chunked
+}
+
+// CHECK: func.func private @named(i64 {posenc.name = "first"}) -> (tensor<8xf32> {posenc.name = "table"})
+func.func private @named(i64 {posenc.name = "first"}) -> (tensor<8xf32> {posenc.name = "table"})

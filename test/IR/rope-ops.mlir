@@ -1,0 +1,736 @@
+//===- rope-ops.mlir - sincos, rotate and rope in all their forms ---------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --verify-roundtrip --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --mlir-print-op-generic \
+// RUN:   | posenc-opt --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --emit-bytecode \
+// RUN:   | posenc-opt --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --mlir-print-op-generic --mlir-print-local-scope \
+// RUN:   | FileCheck %s --check-prefix=GENERIC
+
+//===----------------------------------------------------------------------===//
+// sincos
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @sincos(
+// CHECK: posenc.sincos <dim = 128, base = 1.000000e+04> positions(%arg0 : tensor<?xi64>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x64xf32>, tensor<?x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "sincos"
+// GENERIC: "posenc.sincos"(
+// GENERIC-SAME: <{frequencies = #posenc.frequencies<dim = 128, base = 1.000000e+04>}>
+// GENERIC-SAME: : (tensor<?xi64>, tensor<?x64xf32>, tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>)
+func.func @sincos(%p: tensor<?xi64>, %c: tensor<?x64xf32>, %s: tensor<?x64xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 128, base = 1.000000e+04>
+    positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x64xf32>, tensor<?x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_static_f64(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<5xi64>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<5x4xf64>, tensor<5x4xf64>){{$}}
+func.func @sincos_static_f64(%p: tensor<5xi64>, %c: tensor<5x4xf64>, %s: tensor<5x4xf64>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : tensor<5xi64>)
+    outs(%c, %s : tensor<5x4xf64>, tensor<5x4xf64>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_f16_i32(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<?xi32>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x4xf16>, tensor<?x4xf16>){{$}}
+func.func @sincos_f16_i32(%p: tensor<?xi32>, %c: tensor<?x4xf16>, %s: tensor<?x4xf16>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : tensor<?xi32>)
+    outs(%c, %s : tensor<?x4xf16>, tensor<?x4xf16>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_bf16_index(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<?xindex>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x4xbf16>, tensor<?x4xbf16>){{$}}
+func.func @sincos_bf16_index(%p: tensor<?xindex>, %c: tensor<?x4xbf16>, %s: tensor<?x4xbf16>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : tensor<?xindex>)
+    outs(%c, %s : tensor<?x4xbf16>, tensor<?x4xbf16>)
+  return
+}
+
+// Sizes that are known on one side only agree.
+// CHECK-LABEL: func @sincos_mixed_static(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<?x7xi64>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<3x?x4xf32>, tensor<3x?x4xf32>){{$}}
+func.func @sincos_mixed_static(%p: tensor<?x7xi64>, %c: tensor<3x?x4xf32>, %s: tensor<3x?x4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : tensor<?x7xi64>)
+    outs(%c, %s : tensor<3x?x4xf32>, tensor<3x?x4xf32>)
+  return
+}
+
+// No loop at all.
+// CHECK-LABEL: func @sincos_one_position(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<i64>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<4xf32>, tensor<4xf32>){{$}}
+func.func @sincos_one_position(%p: tensor<i64>, %c: tensor<4xf32>, %s: tensor<4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : tensor<i64>)
+    outs(%c, %s : tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_empty(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<0xi64>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<0x4xf32>, tensor<0x4xf32>){{$}}
+func.func @sincos_empty(%p: tensor<0xi64>, %c: tensor<0x4xf32>, %s: tensor<0x4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : tensor<0xi64>)
+    outs(%c, %s : tensor<0x4xf32>, tensor<0x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_scalar_i64(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : i64)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x4xf32>, tensor<?x4xf32>){{$}}
+func.func @sincos_scalar_i64(%p: i64, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : i64)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_scalar_i32(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : i32)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x4xf32>, tensor<?x4xf32>){{$}}
+func.func @sincos_scalar_i32(%p: i32, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : i32)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_scalar_index(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : index)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x4xf32>, tensor<?x4xf32>){{$}}
+func.func @sincos_scalar_index(%p: index, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : index)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_axes_contiguous(
+// CHECK: posenc.sincos <dim = 128, base = 1.000000e+04> axes <contiguous, [16, 24, 24]>
+// CHECK-SAME: positions(%arg0 : tensor<3x?xi64>) outs(%arg1, %arg2 : tensor<?x64xf32>, tensor<?x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "sincos_axes_contiguous"
+// GENERIC: "posenc.sincos"(
+// GENERIC-SAME: <{axes = #posenc.axes<contiguous, [16, 24, 24]>, frequencies =
+func.func @sincos_axes_contiguous(%p: tensor<3x?xi64>, %c: tensor<?x64xf32>, %s: tensor<?x64xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 128, base = 1.000000e+04> axes #posenc.axes<contiguous, [16, 24, 24]>
+    positions(%p : tensor<3x?xi64>)
+    outs(%c, %s : tensor<?x64xf32>, tensor<?x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_axes_interleaved(
+// CHECK: posenc.sincos <dim = 128, base = 1.000000e+04> axes <interleaved, [24, 20, 20]>
+// CHECK-SAME: positions(%arg0 : tensor<3x?x?xi64>)
+// CHECK-SAME: outs(%arg1, %arg2 : tensor<?x?x64xf32>, tensor<?x?x64xf32>){{$}}
+func.func @sincos_axes_interleaved(%p: tensor<3x?x?xi64>, %c: tensor<?x?x64xf32>, %s: tensor<?x?x64xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 128, base = 1.000000e+04> axes #posenc.axes<interleaved, [24, 20, 20]>
+    positions(%p : tensor<3x?x?xi64>)
+    outs(%c, %s : tensor<?x?x64xf32>, tensor<?x?x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_axes_axial(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> axes <axial, [2, 2]>
+// CHECK-SAME: positions(%arg0 : tensor<2xindex>) outs(%arg1, %arg2 : tensor<4xf32>, tensor<4xf32>){{$}}
+func.func @sincos_axes_axial(%p: tensor<2xindex>, %c: tensor<4xf32>, %s: tensor<4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04> axes #posenc.axes<axial, [2, 2]>
+    positions(%p : tensor<2xindex>)
+    outs(%c, %s : tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_memref(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : memref<?xi64>)
+// CHECK-SAME: outs(%arg1, %arg2 : memref<?x4xf32>, memref<?x4xf32>){{$}}
+// GENERIC-LABEL: sym_name = "sincos_memref"
+// GENERIC: "posenc.sincos"(
+// GENERIC-SAME: -> ()
+func.func @sincos_memref(%p: memref<?xi64>, %c: memref<?x4xf32>, %s: memref<?x4xf32>) {
+  posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : memref<?xi64>)
+    outs(%c, %s : memref<?x4xf32>, memref<?x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_memref_strided(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04>
+// CHECK-SAME: positions(%arg0 : memref<?xi32, strided<[?], offset: ?>>)
+// CHECK-SAME: outs(%arg1, %arg2 : memref<?x4xbf16, strided<[?, 1], offset: ?>, 1>, memref<?x4xbf16, strided<[?, 1], offset: ?>, 1>){{$}}
+func.func @sincos_memref_strided(%p: memref<?xi32, strided<[?], offset: ?>>, %c: memref<?x4xbf16, strided<[?, 1], offset: ?>, 1>, %s: memref<?x4xbf16, strided<[?, 1], offset: ?>, 1>) {
+  posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : memref<?xi32, strided<[?], offset: ?>>)
+    outs(%c, %s : memref<?x4xbf16, strided<[?, 1], offset: ?>, 1>, memref<?x4xbf16, strided<[?, 1], offset: ?>, 1>)
+  return
+}
+
+// CHECK-LABEL: func @sincos_memref_scalar(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : i64)
+// CHECK-SAME: outs(%arg1, %arg2 : memref<16x4xf64>, memref<16x4xf64>){{$}}
+func.func @sincos_memref_scalar(%p: i64, %c: memref<16x4xf64>, %s: memref<16x4xf64>) {
+  posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    positions(%p : i64)
+    outs(%c, %s : memref<16x4xf64>, memref<16x4xf64>)
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// rotate
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @rotate(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x8x64xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x32xf32>) dims = [0] outs(%arg3 : tensor<?x8x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rotate"
+// GENERIC: "posenc.rotate"(
+// GENERIC-SAME: <{dims = array<i64: 0>, offset = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>}>
+// GENERIC-SAME: -> tensor<?x8x64xf32>
+func.func @rotate(%x: tensor<?x8x64xf32>, %c: tensor<?x32xf32>, %s: tensor<?x32xf32>, %o: tensor<?x8x64xf32>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<?x8x64xf32>)
+    tables(%c, %s : tensor<?x32xf32>)
+    dims = [0]
+    outs(%o : tensor<?x8x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_inverse_offset(
+// CHECK: posenc.rotate interleaved inverse ins(%arg0 : tensor<?x8x64xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x16xf32>) dims = [0] offset = 32
+// CHECK-SAME: outs(%arg3 : tensor<?x8x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rotate_inverse_offset"
+// GENERIC: <{dims = array<i64: 0>, inverse, offset = 32 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing interleaved>}>
+func.func @rotate_inverse_offset(%x: tensor<?x8x64xf32>, %c: tensor<?x16xf32>, %s: tensor<?x16xf32>, %o: tensor<?x8x64xf32>) {
+  %r = posenc.rotate interleaved inverse
+    ins(%x : tensor<?x8x64xf32>)
+    tables(%c, %s : tensor<?x16xf32>)
+    dims = [0] offset = 32
+    outs(%o : tensor<?x8x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_f64(
+// CHECK: posenc.rotate interleaved ins(%arg0 : tensor<2x3x4xf64>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<3x2xf64>) dims = [1] outs(%arg3 : tensor<2x3x4xf64>){{$}}
+func.func @rotate_f64(%x: tensor<2x3x4xf64>, %c: tensor<3x2xf64>, %s: tensor<3x2xf64>, %o: tensor<2x3x4xf64>) {
+  %r = posenc.rotate interleaved
+    ins(%x : tensor<2x3x4xf64>)
+    tables(%c, %s : tensor<3x2xf64>)
+    dims = [1]
+    outs(%o : tensor<2x3x4xf64>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_f64_narrow_tables(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<2x3x4xf64>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<2x2xf32>) dims = [0] outs(%arg3 : tensor<2x3x4xf64>){{$}}
+func.func @rotate_f64_narrow_tables(%x: tensor<2x3x4xf64>, %c: tensor<2x2xf32>, %s: tensor<2x2xf32>, %o: tensor<2x3x4xf64>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<2x3x4xf64>)
+    tables(%c, %s : tensor<2x2xf32>)
+    dims = [0]
+    outs(%o : tensor<2x3x4xf64>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_f16(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x4xf16>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x2xf16>) dims = [0] outs(%arg3 : tensor<?x4xf16>){{$}}
+func.func @rotate_f16(%x: tensor<?x4xf16>, %c: tensor<?x2xf16>, %s: tensor<?x2xf16>, %o: tensor<?x4xf16>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<?x4xf16>)
+    tables(%c, %s : tensor<?x2xf16>)
+    dims = [0]
+    outs(%o : tensor<?x4xf16>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_bf16_wide_tables(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x4xbf16>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x2xf32>) dims = [0] outs(%arg3 : tensor<?x4xbf16>){{$}}
+func.func @rotate_bf16_wide_tables(%x: tensor<?x4xbf16>, %c: tensor<?x2xf32>, %s: tensor<?x2xf32>, %o: tensor<?x4xbf16>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<?x4xbf16>)
+    tables(%c, %s : tensor<?x2xf32>)
+    dims = [0]
+    outs(%o : tensor<?x4xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_two(
+// CHECK: posenc.rotate half ins(%arg0, %arg1 : tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>)
+// CHECK-SAME: tables(%arg2, %arg3 : tensor<?x?x64xf32>) dims = [0, 1]
+// CHECK-SAME: outs(%arg4, %arg5 : tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>){{$}}
+func.func @rotate_two(%x0: tensor<?x?x32x128xbf16>, %x1: tensor<?x?x8x128xbf16>, %c: tensor<?x?x64xf32>, %s: tensor<?x?x64xf32>, %o0: tensor<?x?x32x128xbf16>, %o1: tensor<?x?x8x128xbf16>) {
+  %r:2 = posenc.rotate half
+    ins(%x0, %x1 : tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>)
+    tables(%c, %s : tensor<?x?x64xf32>)
+    dims = [0, 1]
+    outs(%o0, %o1 : tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>)
+  return
+}
+
+// The tensors of one rotate share their positions only.
+// CHECK-LABEL: func @rotate_two_ranks(
+// CHECK: posenc.rotate half ins(%arg0, %arg1 : tensor<?x64xf32>, tensor<5x?x8x2x96xf32>)
+// CHECK-SAME: tables(%arg2, %arg3 : tensor<?x32xf32>) dims = [0]
+// CHECK-SAME: outs(%arg4, %arg5 : tensor<?x64xf32>, tensor<5x?x8x2x96xf32>){{$}}
+func.func @rotate_two_ranks(%x0: tensor<?x64xf32>, %x1: tensor<5x?x8x2x96xf32>, %c: tensor<?x32xf32>, %s: tensor<?x32xf32>, %o0: tensor<?x64xf32>, %o1: tensor<5x?x8x2x96xf32>) {
+  %r:2 = posenc.rotate half
+    ins(%x0, %x1 : tensor<?x64xf32>, tensor<5x?x8x2x96xf32>)
+    tables(%c, %s : tensor<?x32xf32>)
+    dims = [0]
+    outs(%o0, %o1 : tensor<?x64xf32>, tensor<5x?x8x2x96xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_dims_swapped(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x?x4xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x?x2xf32>) dims = [1, 0] outs(%arg3 : tensor<?x?x4xf32>){{$}}
+func.func @rotate_dims_swapped(%x: tensor<?x?x4xf32>, %c: tensor<?x?x2xf32>, %s: tensor<?x?x2xf32>, %o: tensor<?x?x4xf32>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<?x?x4xf32>)
+    tables(%c, %s : tensor<?x?x2xf32>)
+    dims = [1, 0]
+    outs(%o : tensor<?x?x4xf32>)
+  return
+}
+
+// One row of the tables for everything.
+// CHECK-LABEL: func @rotate_one_position(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<3x5x4xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<2xf32>) dims = [] outs(%arg3 : tensor<3x5x4xf32>){{$}}
+func.func @rotate_one_position(%x: tensor<3x5x4xf32>, %c: tensor<2xf32>, %s: tensor<2xf32>, %o: tensor<3x5x4xf32>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<3x5x4xf32>)
+    tables(%c, %s : tensor<2xf32>)
+    dims = []
+    outs(%o : tensor<3x5x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_mixed_static(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x3x4xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<5x2xf32>) dims = [0] outs(%arg3 : tensor<5x?x4xf32>){{$}}
+func.func @rotate_mixed_static(%x: tensor<?x3x4xf32>, %c: tensor<5x2xf32>, %s: tensor<5x2xf32>, %o: tensor<5x?x4xf32>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<?x3x4xf32>)
+    tables(%c, %s : tensor<5x2xf32>)
+    dims = [0]
+    outs(%o : tensor<5x?x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_window_at_end(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x576xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x32xf32>) dims = [0] offset = 512
+// CHECK-SAME: outs(%arg3 : tensor<?x576xf32>){{$}}
+func.func @rotate_window_at_end(%x: tensor<?x576xf32>, %c: tensor<?x32xf32>, %s: tensor<?x32xf32>, %o: tensor<?x576xf32>) {
+  %r = posenc.rotate half
+    ins(%x : tensor<?x576xf32>)
+    tables(%c, %s : tensor<?x32xf32>)
+    dims = [0] offset = 512
+    outs(%o : tensor<?x576xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_memref(
+// CHECK: posenc.rotate half ins(%arg0 : memref<?x8x64xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : memref<?x32xf32>) dims = [0] outs(%arg3 : memref<?x8x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rotate_memref"
+// GENERIC: "posenc.rotate"(
+// GENERIC-SAME: -> ()
+func.func @rotate_memref(%x: memref<?x8x64xf32>, %c: memref<?x32xf32>, %s: memref<?x32xf32>, %o: memref<?x8x64xf32>) {
+  posenc.rotate half
+    ins(%x : memref<?x8x64xf32>)
+    tables(%c, %s : memref<?x32xf32>)
+    dims = [0]
+    outs(%o : memref<?x8x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rotate_memref_strided(
+// CHECK: posenc.rotate half ins(%arg0 : memref<?x64xf16, strided<[?, ?], offset: ?>>)
+// CHECK-SAME: tables(%arg1, %arg2 : memref<?x32xf32, strided<[64, 2]>>) dims = [0]
+// CHECK-SAME: outs(%arg3 : memref<?x64xf16, strided<[?, ?], offset: ?>>){{$}}
+func.func @rotate_memref_strided(%x: memref<?x64xf16, strided<[?, ?], offset: ?>>, %c: memref<?x32xf32, strided<[64, 2]>>, %s: memref<?x32xf32, strided<[64, 2]>>, %o: memref<?x64xf16, strided<[?, ?], offset: ?>>) {
+  posenc.rotate half
+    ins(%x : memref<?x64xf16, strided<[?, ?], offset: ?>>)
+    tables(%c, %s : memref<?x32xf32, strided<[64, 2]>>)
+    dims = [0]
+    outs(%o : memref<?x64xf16, strided<[?, ?], offset: ?>>)
+  return
+}
+
+// Both types of the tables may be written, and an offset of 0.
+// CHECK-LABEL: func @rotate_in_place(
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x4xf32>) tables(%arg1, %arg2 : tensor<?x2xf32>)
+// CHECK-SAME: dims = [0] outs(%arg0 : tensor<?x4xf32>) {test.note = "kept"}{{$}}
+func.func @rotate_in_place(%x: tensor<?x4xf32>, %c: tensor<?x2xf32>, %s: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  %r = posenc.rotate half ins(%x : tensor<?x4xf32>)
+    tables(%c, %s : tensor<?x2xf32>, tensor<?x2xf32>) dims = [0] offset = 0
+    outs(%x : tensor<?x4xf32>) {test.note = "kept"}
+  return %r : tensor<?x4xf32>
+}
+
+//===----------------------------------------------------------------------===//
+// rope
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @rope(
+// CHECK: posenc.rope half <dim = 128, base = 5.000000e+05>
+// CHECK-SAME: ins(%arg0, %arg1 : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>)
+// CHECK-SAME: positions(%arg2 : tensor<?x?xi64>) dims = [0, 1]
+// CHECK-SAME: outs(%arg3, %arg4 : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rope"
+// GENERIC: "posenc.rope"(
+// GENERIC-SAME: <{dims = array<i64: 0, 1>, frequencies = #posenc.frequencies<dim = 128, base = 5.000000e+05>, offset = 0 : i64, operandSegmentSizes = array<i32: 2, 1, 2>, pairing = #posenc<pairing half>}>
+// GENERIC-SAME: -> (tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>)
+func.func @rope(%x0: tensor<?x?x32x128xf32>, %x1: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>, %o0: tensor<?x?x32x128xf32>, %o1: tensor<?x?x8x128xf32>) {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 128, base = 5.000000e+05>
+    ins(%x0, %x1 : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>)
+    positions(%p : tensor<?x?xi64>)
+    dims = [0, 1]
+    outs(%o0, %o1 : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_interleaved_inverse_offset(
+// CHECK: posenc.rope interleaved inverse <dim = 8, base = 1.000000e+04>
+// CHECK-SAME: ins(%arg0 : tensor<?x24xf32>) positions(%arg1 : tensor<?xi64>) dims = [0] offset = 16
+// CHECK-SAME: outs(%arg2 : tensor<?x24xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rope_interleaved_inverse_offset"
+// GENERIC: "posenc.rope"
+// GENERIC-SAME: inverse, offset = 16 : i64
+// GENERIC-SAME: pairing = #posenc<pairing interleaved>
+func.func @rope_interleaved_inverse_offset(%x: tensor<?x24xf32>, %p: tensor<?xi64>, %o: tensor<?x24xf32>) {
+  %r = posenc.rope interleaved inverse #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<?x24xf32>)
+    positions(%p : tensor<?xi64>)
+    dims = [0] offset = 16
+    outs(%o : tensor<?x24xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_f64(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<2x3x8xf64>)
+// CHECK-SAME: positions(%arg1 : tensor<3xi64>) dims = [1] outs(%arg2 : tensor<2x3x8xf64>){{$}}
+func.func @rope_f64(%x: tensor<2x3x8xf64>, %p: tensor<3xi64>, %o: tensor<2x3x8xf64>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<2x3x8xf64>)
+    positions(%p : tensor<3xi64>)
+    dims = [1]
+    outs(%o : tensor<2x3x8xf64>)
+  return
+}
+
+// CHECK-LABEL: func @rope_f16_i32(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<?x8xf16>)
+// CHECK-SAME: positions(%arg1 : tensor<?xi32>) dims = [0] outs(%arg2 : tensor<?x8xf16>){{$}}
+func.func @rope_f16_i32(%x: tensor<?x8xf16>, %p: tensor<?xi32>, %o: tensor<?x8xf16>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<?x8xf16>)
+    positions(%p : tensor<?xi32>)
+    dims = [0]
+    outs(%o : tensor<?x8xf16>)
+  return
+}
+
+// CHECK-LABEL: func @rope_bf16_index(
+// CHECK: posenc.rope interleaved <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<?x8xbf16>)
+// CHECK-SAME: positions(%arg1 : tensor<?xindex>) dims = [0] outs(%arg2 : tensor<?x8xbf16>){{$}}
+func.func @rope_bf16_index(%x: tensor<?x8xbf16>, %p: tensor<?xindex>, %o: tensor<?x8xbf16>) {
+  %r = posenc.rope interleaved #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<?x8xbf16>)
+    positions(%p : tensor<?xindex>)
+    dims = [0]
+    outs(%o : tensor<?x8xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @rope_scalar_i64(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<2x?x8xf32>)
+// CHECK-SAME: positions(%arg1 : i64) dims = [1] outs(%arg2 : tensor<2x?x8xf32>){{$}}
+func.func @rope_scalar_i64(%x: tensor<2x?x8xf32>, %p: i64, %o: tensor<2x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<2x?x8xf32>)
+    positions(%p : i64)
+    dims = [1]
+    outs(%o : tensor<2x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_scalar_i32(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<2x?x8xf32>)
+// CHECK-SAME: positions(%arg1 : i32) dims = [1] outs(%arg2 : tensor<2x?x8xf32>){{$}}
+func.func @rope_scalar_i32(%x: tensor<2x?x8xf32>, %p: i32, %o: tensor<2x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<2x?x8xf32>)
+    positions(%p : i32)
+    dims = [1]
+    outs(%o : tensor<2x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_scalar_index(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<2x?x8xf32>)
+// CHECK-SAME: positions(%arg1 : index) dims = [1] outs(%arg2 : tensor<2x?x8xf32>){{$}}
+func.func @rope_scalar_index(%x: tensor<2x?x8xf32>, %p: index, %o: tensor<2x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<2x?x8xf32>)
+    positions(%p : index)
+    dims = [1]
+    outs(%o : tensor<2x?x8xf32>)
+  return
+}
+
+// One position for everything.
+// CHECK-LABEL: func @rope_one_position(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<2x3x8xf32>)
+// CHECK-SAME: positions(%arg1 : tensor<i64>) dims = [] outs(%arg2 : tensor<2x3x8xf32>){{$}}
+func.func @rope_one_position(%x: tensor<2x3x8xf32>, %p: tensor<i64>, %o: tensor<2x3x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<2x3x8xf32>)
+    positions(%p : tensor<i64>)
+    dims = []
+    outs(%o : tensor<2x3x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_heads_first(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04>
+// CHECK-SAME: ins(%arg0, %arg1 : tensor<?x32x?x8xf32>, tensor<?x8x?x8xf32>)
+// CHECK-SAME: positions(%arg2 : tensor<?x?xi64>) dims = [0, 2]
+// CHECK-SAME: outs(%arg3, %arg4 : tensor<?x32x?x8xf32>, tensor<?x8x?x8xf32>){{$}}
+func.func @rope_heads_first(%x0: tensor<?x32x?x8xf32>, %x1: tensor<?x8x?x8xf32>, %p: tensor<?x?xi64>, %o0: tensor<?x32x?x8xf32>, %o1: tensor<?x8x?x8xf32>) {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x0, %x1 : tensor<?x32x?x8xf32>, tensor<?x8x?x8xf32>)
+    positions(%p : tensor<?x?xi64>)
+    dims = [0, 2]
+    outs(%o0, %o1 : tensor<?x32x?x8xf32>, tensor<?x8x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_dims_swapped(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<?x?x8xf32>)
+// CHECK-SAME: positions(%arg1 : tensor<?x?xi64>) dims = [1, 0] outs(%arg2 : tensor<?x?x8xf32>){{$}}
+func.func @rope_dims_swapped(%x: tensor<?x?x8xf32>, %p: tensor<?x?xi64>, %o: tensor<?x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<?x?x8xf32>)
+    positions(%p : tensor<?x?xi64>)
+    dims = [1, 0]
+    outs(%o : tensor<?x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_two_ranks(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04>
+// CHECK-SAME: ins(%arg0, %arg1 : tensor<?x8xf32>, tensor<?x4x2x16xf32>)
+// CHECK-SAME: positions(%arg2 : tensor<?xi64>) dims = [0]
+// CHECK-SAME: outs(%arg3, %arg4 : tensor<?x8xf32>, tensor<?x4x2x16xf32>){{$}}
+func.func @rope_two_ranks(%x0: tensor<?x8xf32>, %x1: tensor<?x4x2x16xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>, %o1: tensor<?x4x2x16xf32>) {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x4x2x16xf32>)
+    positions(%p : tensor<?xi64>)
+    dims = [0]
+    outs(%o0, %o1 : tensor<?x8xf32>, tensor<?x4x2x16xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_mixed_static(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<?x3x8xf32>)
+// CHECK-SAME: positions(%arg1 : tensor<5xi64>) dims = [0] outs(%arg2 : tensor<5x?x8xf32>){{$}}
+func.func @rope_mixed_static(%x: tensor<?x3x8xf32>, %p: tensor<5xi64>, %o: tensor<5x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<?x3x8xf32>)
+    positions(%p : tensor<5xi64>)
+    dims = [0]
+    outs(%o : tensor<5x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_empty(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<0x0x8xf32>)
+// CHECK-SAME: positions(%arg1 : tensor<0xi64>) dims = [0] outs(%arg2 : tensor<0x0x8xf32>){{$}}
+func.func @rope_empty(%x: tensor<0x0x8xf32>, %p: tensor<0xi64>, %o: tensor<0x0x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : tensor<0x0x8xf32>)
+    positions(%p : tensor<0xi64>)
+    dims = [0]
+    outs(%o : tensor<0x0x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_axes_contiguous(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> axes <contiguous, [2, 1, 1]>
+// CHECK-SAME: ins(%arg0 : tensor<?x?x8xf32>) positions(%arg1 : tensor<3x?xi64>) dims = [1]
+// CHECK-SAME: outs(%arg2 : tensor<?x?x8xf32>){{$}}
+func.func @rope_axes_contiguous(%x: tensor<?x?x8xf32>, %p: tensor<3x?xi64>, %o: tensor<?x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04> axes #posenc.axes<contiguous, [2, 1, 1]>
+    ins(%x : tensor<?x?x8xf32>)
+    positions(%p : tensor<3x?xi64>)
+    dims = [1]
+    outs(%o : tensor<?x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_axes_interleaved(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> axes <interleaved, [2, 1, 1]>
+// CHECK-SAME: ins(%arg0 : tensor<?x?x8xf32>) positions(%arg1 : tensor<3x?xi64>) dims = [1]
+// CHECK-SAME: outs(%arg2 : tensor<?x?x8xf32>){{$}}
+func.func @rope_axes_interleaved(%x: tensor<?x?x8xf32>, %p: tensor<3x?xi64>, %o: tensor<?x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04> axes #posenc.axes<interleaved, [2, 1, 1]>
+    ins(%x : tensor<?x?x8xf32>)
+    positions(%p : tensor<3x?xi64>)
+    dims = [1]
+    outs(%o : tensor<?x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_axes_axial(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> axes <axial, [1, 1, 2]>
+// CHECK-SAME: ins(%arg0 : tensor<?x?x8xf32>) positions(%arg1 : tensor<3x?xi64>) dims = [1]
+// CHECK-SAME: outs(%arg2 : tensor<?x?x8xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rope_axes_axial"
+// GENERIC: <{axes = #posenc.axes<axial, [1, 1, 2]>, dims = array<i64: 1>
+func.func @rope_axes_axial(%x: tensor<?x?x8xf32>, %p: tensor<3x?xi64>, %o: tensor<?x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04> axes #posenc.axes<axial, [1, 1, 2]>
+    ins(%x : tensor<?x?x8xf32>)
+    positions(%p : tensor<3x?xi64>)
+    dims = [1]
+    outs(%o : tensor<?x?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_axes_one_position(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> axes <axial, [2, 2]>
+// CHECK-SAME: ins(%arg0 : tensor<?x?x8xf32>) positions(%arg1 : tensor<2xi32>) dims = []
+// CHECK-SAME: outs(%arg2 : tensor<?x?x8xf32>){{$}}
+func.func @rope_axes_one_position(%x: tensor<?x?x8xf32>, %p: tensor<2xi32>, %o: tensor<?x?x8xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04> axes #posenc.axes<axial, [2, 2]>
+    ins(%x : tensor<?x?x8xf32>)
+    positions(%p : tensor<2xi32>)
+    dims = []
+    outs(%o : tensor<?x?x8xf32>)
+  return
+}
+
+// As many tensors as there may be.
+// CHECK-LABEL: func @rope_sixteen(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04>
+// CHECK-SAME: ins(%arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+// CHECK-SAME: positions(%arg1 : tensor<?xi64>) dims = [0]
+// CHECK-SAME: outs(%arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2, %arg2 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>){{$}}
+func.func @rope_sixteen(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
+  %r:16 = posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+    positions(%p : tensor<?xi64>)
+    dims = [0]
+    outs(%o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_greatest_dim(
+// CHECK: posenc.rope half <dim = 65536, base = 1.000000e+04> ins(%arg0 : tensor<?x65536xf16>)
+// CHECK-SAME: positions(%arg1 : tensor<?xi64>) dims = [0] outs(%arg2 : tensor<?x65536xf16>){{$}}
+func.func @rope_greatest_dim(%x: tensor<?x65536xf16>, %p: tensor<?xi64>, %o: tensor<?x65536xf16>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 65536, base = 1.000000e+04>
+    ins(%x : tensor<?x65536xf16>)
+    positions(%p : tensor<?xi64>)
+    dims = [0]
+    outs(%o : tensor<?x65536xf16>)
+  return
+}
+
+// CHECK-LABEL: func @rope_memref(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : memref<?x8x64xf32>)
+// CHECK-SAME: positions(%arg1 : memref<?xi64>) dims = [0] outs(%arg2 : memref<?x8x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rope_memref"
+// GENERIC: "posenc.rope"(
+// GENERIC-SAME: -> ()
+func.func @rope_memref(%x: memref<?x8x64xf32>, %p: memref<?xi64>, %o: memref<?x8x64xf32>) {
+  posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : memref<?x8x64xf32>)
+    positions(%p : memref<?xi64>)
+    dims = [0]
+    outs(%o : memref<?x8x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rope_memref_strided(
+// CHECK: posenc.rope half <dim = 8, base = 1.000000e+04>
+// CHECK-SAME: ins(%arg0, %arg1 : memref<?x8xbf16, strided<[?, ?], offset: ?>>, memref<?x4x8xbf16, 3>)
+// CHECK-SAME: positions(%arg2 : memref<?xi32, strided<[?]>>) dims = [0]
+// CHECK-SAME: outs(%arg3, %arg4 : memref<?x8xbf16, strided<[?, ?], offset: ?>>, memref<?x4x8xbf16, 3>){{$}}
+func.func @rope_memref_strided(%x0: memref<?x8xbf16, strided<[?, ?], offset: ?>>, %x1: memref<?x4x8xbf16, 3>, %p: memref<?xi32, strided<[?]>>, %o0: memref<?x8xbf16, strided<[?, ?], offset: ?>>, %o1: memref<?x4x8xbf16, 3>) {
+  posenc.rope half #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x0, %x1 : memref<?x8xbf16, strided<[?, ?], offset: ?>>, memref<?x4x8xbf16, 3>)
+    positions(%p : memref<?xi32, strided<[?]>>)
+    dims = [0]
+    outs(%o0, %o1 : memref<?x8xbf16, strided<[?, ?], offset: ?>>, memref<?x4x8xbf16, 3>)
+  return
+}
+
+// CHECK-LABEL: func @rope_memref_scalar(
+// CHECK: posenc.rope half inverse <dim = 8, base = 1.000000e+04> ins(%arg0 : memref<?x8xf64>)
+// CHECK-SAME: positions(%arg1 : index) dims = [0] outs(%arg2 : memref<?x8xf64>){{$}}
+func.func @rope_memref_scalar(%x: memref<?x8xf64>, %p: index, %o: memref<?x8xf64>) {
+  posenc.rope half inverse #posenc.frequencies<dim = 8, base = 1.000000e+04>
+    ins(%x : memref<?x8xf64>)
+    positions(%p : index)
+    dims = [0]
+    outs(%o : memref<?x8xf64>)
+  return
+}
+
+// Frequencies and axes as a whole attribute, without its name, or by an alias.
+#f = #posenc.frequencies<dim = 8>
+#a = #posenc.axes<axial, [2, 2]>
+// CHECK-LABEL: func @spellings(
+// CHECK-COUNT-3: posenc.rope half <dim = 8, base = 1.000000e+04> axes <axial, [2, 2]> ins
+func.func @spellings(%x: memref<?x8xf32>, %p: memref<2x?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]>
+    ins(%x : memref<?x8xf32>) positions(%p : memref<2x?xi64>) dims = [0] outs(%x : memref<?x8xf32>)
+  posenc.rope half <dim = 8> axes <axial, [2, 2]>
+    ins(%x : memref<?x8xf32>) positions(%p : memref<2x?xi64>) dims = [0] outs(%x : memref<?x8xf32>)
+  posenc.rope half #f axes #a
+    ins(%x : memref<?x8xf32>) positions(%p : memref<2x?xi64>) dims = [0] outs(%x : memref<?x8xf32>)
+  return
+}
+
+// The generic form, with the offset's default left out and written.
+// CHECK-LABEL: func @from_generic(
+// CHECK-COUNT-2: posenc.rope interleaved inverse <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<?x8xf32>) positions(%arg1 : tensor<?xi64>) dims = [0] outs(%arg0 : tensor<?x8xf32>){{$}}
+// CHECK: posenc.rotate half ins(%arg0 : tensor<?x8xf32>) tables(%arg2, %arg2 : tensor<?x2xf32>) dims = [0] offset = 4 outs(%arg0 : tensor<?x8xf32>){{$}}
+func.func @from_generic(%x: tensor<?x8xf32>, %p: tensor<?xi64>, %t: tensor<?x2xf32>) {
+  %0 = "posenc.rope"(%x, %p, %x) <{
+    dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8>, inverse,
+    operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing interleaved>
+  }> : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %1 = "posenc.rope"(%x, %p, %x) <{
+    dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8>, inverse, offset = 0 : i64,
+    operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing interleaved>
+  }> : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %2 = "posenc.rotate"(%x, %t, %t, %x) <{
+    dims = array<i64: 0>, offset = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>
+  }> : (tensor<?x8xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}

@@ -1,0 +1,832 @@
+//===- rotate-invalid.mlir - errors of rotate -----------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --verify-diagnostics --split-input-file
+
+// No input.
+func.func @f(%a0: tensor<?x4xf32>, %a1: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected between 1 and 16 inputs and as many destinations, got 0 and 0 (rotate_c1)}}
+  "posenc.rotate"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 0, 1, 1, 0>}>
+    : (tensor<?x4xf32>, tensor<?x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// No destination.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected between 1 and 16 inputs and as many destinations, got 1 and 0 (rotate_c1)}}
+  "posenc.rotate"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 0>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// Two inputs, one destination.
+func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected between 1 and 16 inputs and as many destinations, got 2 and 1 (rotate_c1)}}
+  %r = posenc.rotate half ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Seventeen inputs.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected between 1 and 16 inputs and as many destinations, got 17 and 17 (rotate_c1)}}
+  %r:17 = posenc.rotate half ins(%x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0, %x0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0, %o0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Inputs of different element types.
+func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x8xf16>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>, %o1: tensor<?x8xf16>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one element type, and the shape of each input for its destination, got 'tensor<?x8xf16>' and 'tensor<?x8xf16>' (rotate_c1)}}
+  %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x8xf16>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0, %o1 : tensor<?x8xf32>, tensor<?x8xf16>)
+  return
+}
+
+// -----
+
+// A destination of another element type.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf16>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one element type, and the shape of each input for its destination, got 'tensor<?x8xf32>' and 'tensor<?x8xf16>' (rotate_c1)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf16>)
+  return
+}
+
+// -----
+
+// A destination of another rank.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one element type, and the shape of each input for its destination, got 'tensor<?x8xf32>' and 'tensor<?x?x8xf32>' (rotate_c1)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x?x8xf32>)
+  return
+}
+
+// -----
+
+// A destination of another size.
+func.func @f(%x0: tensor<5x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<6x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one element type, and the shape of each input for its destination, got 'tensor<5x8xf32>' and 'tensor<6x8xf32>' (rotate_c1)}}
+  %r = posenc.rotate half ins(%x0 : tensor<5x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<6x8xf32>)
+  return
+}
+
+// -----
+
+// Destinations in another order.
+func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x2x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x2x8xf32>, %o1: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one element type, and the shape of each input for its destination, got 'tensor<?x8xf32>' and 'tensor<?x2x8xf32>' (rotate_c1)}}
+  %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x2x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0, %o1 : tensor<?x2x8xf32>, tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// No dimension.
+func.func @f(%x0: tensor<f32>, %c: tensor<4xf32>, %s: tensor<4xf32>, %o0: tensor<f32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected a rank between 2 and 64 and a static last dimension, got 'tensor<f32>' (rotate_c2)}}
+  %r = posenc.rotate half ins(%x0 : tensor<f32>)
+    tables(%c, %s : tensor<4xf32>) dims = []
+    outs(%o0 : tensor<f32>)
+  return
+}
+
+// -----
+
+// One dimension.
+func.func @f(%x0: tensor<8xf32>, %c: tensor<4xf32>, %s: tensor<4xf32>, %o0: tensor<8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected a rank between 2 and 64 and a static last dimension, got 'tensor<8xf32>' (rotate_c2)}}
+  %r = posenc.rotate half ins(%x0 : tensor<8xf32>)
+    tables(%c, %s : tensor<4xf32>) dims = []
+    outs(%o0 : tensor<8xf32>)
+  return
+}
+
+// -----
+
+// A dynamic last dimension.
+func.func @f(%x0: tensor<?x?xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x?xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected a rank between 2 and 64 and a static last dimension, got 'tensor<?x?xf32>' (rotate_c2)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x?xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x?xf32>)
+  return
+}
+
+// -----
+
+// A destination with a dynamic last dimension.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x?xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected a rank between 2 and 64 and a static last dimension, got 'tensor<?x?xf32>' (rotate_c2)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x?xf32>)
+  return
+}
+
+// -----
+
+// The second input has a dynamic last dimension.
+func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x?xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>, %o1: tensor<?x?xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected a rank between 2 and 64 and a static last dimension, got 'tensor<?x?xf32>' (rotate_c2)}}
+  %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x?xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0, %o1 : tensor<?x8xf32>, tensor<?x?xf32>)
+  return
+}
+
+// -----
+
+// 65 dimensions.
+func.func @f(%x0: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x8xf32>, %c: tensor<1x4xf32>, %s: tensor<1x4xf32>, %o0: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected a rank between 2 and 64 and a static last dimension, got 'tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x8xf32>' (rotate_c2)}}
+  %r = posenc.rotate half ins(%x0 : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x8xf32>)
+    tables(%c, %s : tensor<1x4xf32>) dims = [0]
+    outs(%o0 : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x8xf32>)
+  return
+}
+
+// -----
+
+// Tables of different shapes.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<5x4xf32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>, tensor<5x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Tables of different element types.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<?x4xf16>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>, tensor<?x4xf16>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A dynamic last dimension of the tables.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x?xf32>, %s: tensor<?x?xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x?xf32>' and 'tensor<?x?xf32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x?xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Empty tables.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x0xf32>, %s: tensor<?x0xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x0xf32>' and 'tensor<?x0xf32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x0xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Tables without a dimension.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<f32>, %s: tensor<f32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<f32>' and 'tensor<f32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<f32>) dims = []
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Too many pairs.
+func.func @f(%x0: tensor<?x65538xf32>, %c: tensor<?x32769xf32>, %s: tensor<?x32769xf32>, %o0: tensor<?x65538xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x32769xf32>' and 'tensor<?x32769xf32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x65538xf32>)
+    tables(%c, %s : tensor<?x32769xf32>) dims = [0]
+    outs(%o0 : tensor<?x65538xf32>)
+  return
+}
+
+// -----
+
+// Twice as many pairs are no 64-bit number.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x9223372036854775807xf32>, %s: tensor<?x9223372036854775807xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x9223372036854775807xf32>' and 'tensor<?x9223372036854775807xf32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x9223372036854775807xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Too few dims.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected 1 entries of dims, got 0 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = []
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Too many dims.
+func.func @f(%x0: tensor<?x?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected 1 entries of dims, got 2 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0, 1]
+    outs(%o0 : tensor<?x?x8xf32>)
+  return
+}
+
+// -----
+
+// The last dimension.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got 1 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [1]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A dimension that does not exist.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got 2 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [2]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A dimension that the second tensor does not have.
+func.func @f(%x0: tensor<?x?x8xf32>, %x1: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x?x8xf32>, %o1: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got 1 (rotate_c4)}}
+  %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<?x?x8xf32>, tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [1]
+    outs(%o0, %o1 : tensor<?x?x8xf32>, tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A negative dimension.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got -1 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [-1]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A dimension twice.
+func.func @f(%x0: tensor<?x?x8xf32>, %c: tensor<?x?x4xf32>, %s: tensor<?x?x4xf32>, %o0: tensor<?x?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 2), got 1 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x?x8xf32>)
+    tables(%c, %s : tensor<?x?x4xf32>) dims = [1, 1]
+    outs(%o0 : tensor<?x?x8xf32>)
+  return
+}
+
+// -----
+
+// The greatest number.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got 9223372036854775807 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [9223372036854775807]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// The least number.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got -9223372036854775808 (rotate_c4)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [-9223372036854775808]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A window wider than the dimension.
+func.func @f(%x0: tensor<?x6xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x6xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 0 leaves the last dimension of 6 (rotate_c5)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x6xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x6xf32>)
+  return
+}
+
+// -----
+
+// A window that leaves the dimension.
+func.func @f(%x0: tensor<?x9xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x9xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 2 leaves the last dimension of 9 (rotate_c5)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x9xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = 2
+    outs(%o0 : tensor<?x9xf32>)
+  return
+}
+
+// -----
+
+// A window before the dimension.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset -1 leaves the last dimension of 8 (rotate_c5)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = -1
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A window whose end is no 64-bit number.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 9223372036854775807 leaves the last dimension of 8 (rotate_c5)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = 9223372036854775807
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// The least offset.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset -9223372036854775808 leaves the last dimension of 8 (rotate_c5)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = -9223372036854775808
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A window that leaves the second tensor.
+func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x7xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>, %o1: tensor<?x7xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 0 leaves the last dimension of 7 (rotate_c5)}}
+  %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x7xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0, %o1 : tensor<?x8xf32>, tensor<?x7xf32>)
+  return
+}
+
+// -----
+
+// Tables of another size.
+func.func @f(%x0: tensor<5x8xf32>, %c: tensor<6x4xf32>, %s: tensor<6x4xf32>, %o0: tensor<5x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #1 has size 6 in dimension 0 where another operand has 5 (rotate_c6)}}
+  %r = posenc.rotate half ins(%x0 : tensor<5x8xf32>)
+    tables(%c, %s : tensor<6x4xf32>) dims = [0]
+    outs(%o0 : tensor<5x8xf32>)
+  return
+}
+
+// -----
+
+// Tables of another size than the second dimension.
+func.func @f(%x0: tensor<6x5x8xf32>, %c: tensor<6x4xf32>, %s: tensor<6x4xf32>, %o0: tensor<6x5x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #1 has size 6 in dimension 0 where another operand has 5 (rotate_c6)}}
+  %r = posenc.rotate half ins(%x0 : tensor<6x5x8xf32>)
+    tables(%c, %s : tensor<6x4xf32>) dims = [1]
+    outs(%o0 : tensor<6x5x8xf32>)
+  return
+}
+
+// -----
+
+// Tensors of different sizes.
+func.func @f(%x0: tensor<5x8xf32>, %x1: tensor<6x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<5x8xf32>, %o1: tensor<6x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #1 has size 6 in dimension 0 where another operand has 5 (rotate_c6)}}
+  %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<5x8xf32>, tensor<6x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0, %o1 : tensor<5x8xf32>, tensor<6x8xf32>)
+  return
+}
+
+// -----
+
+// A destination of another size than the tables.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<6x4xf32>, %s: tensor<6x4xf32>, %o0: tensor<5x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #3 has size 5 in dimension 0 where another operand has 6 (rotate_c6)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<6x4xf32>) dims = [0]
+    outs(%o0 : tensor<5x8xf32>)
+  return
+}
+
+// -----
+
+// f64 tables for f32 tensors.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf64>, %s: tensor<?x4xf64>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of at most 32 bits for 'tensor<?x8xf32>' (rotate_c7)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf64>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// f64 tables for bf16 tensors.
+func.func @f(%x0: tensor<?x8xbf16>, %c: tensor<?x4xf64>, %s: tensor<?x4xf64>, %o0: tensor<?x8xbf16>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of at most 32 bits for 'tensor<?x8xbf16>' (rotate_c7)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xbf16>)
+    tables(%c, %s : tensor<?x4xf64>) dims = [0]
+    outs(%o0 : tensor<?x8xbf16>)
+  return
+}
+
+// -----
+
+// Tables on memrefs.
+func.func @f(%x0: tensor<?x8xf32>, %c: memref<?x4xf32>, %s: memref<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op mixes tensors and memrefs (rotate_c8)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : memref<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// An input on a memref.
+func.func @f(%x0: memref<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op mixes tensors and memrefs (rotate_c8)}}
+  %r = posenc.rotate half ins(%x0 : memref<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A destination on a memref.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: memref<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op mixes tensors and memrefs (rotate_c8)}}
+  posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+// No result.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one result for each tensor destination, of its type (rotate_c8)}}
+  "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
+// Two results.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one result for each tensor destination, of its type (rotate_c8)}}
+  %r:2 = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A result of another type.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one result for each tensor destination, of its type (rotate_c8)}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<5x8xf32>
+  return
+}
+
+// -----
+
+// A result for a memref.
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x4xf32>, %a2: memref<?x4xf32>, %a3: memref<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one result for each tensor destination, of its type (rotate_c8)}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (memref<?x8xf32>, memref<?x4xf32>, memref<?x4xf32>, memref<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// A tensor of integers.
+func.func @f(%x0: tensor<?x8xi32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xi32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #0 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<?x8xi32>'}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xi32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xi32>)
+  return
+}
+
+// -----
+
+// An unranked tensor.
+func.func @f(%x0: tensor<*xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<*xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #0 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<*xf32>'}}
+  posenc.rotate half ins(%x0 : tensor<*xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<*xf32>)
+  return
+}
+
+// -----
+
+// Tables of integers.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xi64>, %s: tensor<?x4xi64>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #1 must be ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<?x4xi64>'}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xi64>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A scalar table.
+func.func @f(%x0: tensor<?x8xf32>, %c: f32, %s: f32, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand #1 must be ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'f32'}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : f32) dims = []
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Segments of one operand too many.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (5) specified in attribute 'operandSegmentSizes'}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 2>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// Segments of one operand too few.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (3) specified in attribute 'operandSegmentSizes'}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 0>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// A negative segment.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op 'operandSegmentSizes' attribute cannot have negative elements}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: -1, 1, 1, 3>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// Segments that add up modulo 2^32.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (4294967296) specified in attribute 'operandSegmentSizes'}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 2147483647, 1, 1, 2147483647>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// Two tables of cosines.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one operand for each table, got 2}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 0, 2, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// No table of sines.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one operand for each table, got 0}}
+  %r = "posenc.rotate"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// Neither tables nor destinations.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected one operand for each table, got 0}}
+  "posenc.rotate"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 2, 0, 0, 0>}>
+    : (tensor<?x8xf32>, tensor<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
+// Three segments.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 2>, pairing = #posenc<pairing half>} for op posenc.rotate: size mismatch in attribute conversion: 3 vs 4}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 2>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// No segments.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (0) specified in attribute 'operandSegmentSizes'}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// No operand.
+func.func @f() {
+  // expected-error @+1 {{'posenc.rotate' op expected 2 or more operands, but found 0}}
+  "posenc.rotate"() <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 0, 0, 0, 0>}>
+    : () -> ()
+  return
+}
+
+// -----
+
+// No dims.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op requires attribute 'dims'}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// No pairing.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op requires attribute 'pairing'}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// An order for a pairing.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<order interleaved>} for op posenc.rotate: Invalid attribute `pairing` in property conversion: #posenc<order interleaved>}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<order interleaved>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// dims of 32 bits.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{invalid properties {dims = array<i32: 0>, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rotate: Invalid attribute `dims` in property conversion: array<i32: 0>}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i32: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// An offset of 32 bits.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op attribute 'offset' failed to satisfy constraint: 64-bit signless integer attribute}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, offset = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// An inverse that is no unit.
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
+  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, inverse = true, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rotate: Invalid attribute `inverse` in property conversion: true}}
+  %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, inverse = true, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
+    : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// A pairing that does not exist.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{custom op 'posenc.rotate' expected half or interleaved, got 'neox'}}
+  %r = posenc.rotate neox ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// No pairing.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{custom op 'posenc.rotate' expected half or interleaved, got 'ins'}}
+  %r = posenc.rotate ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// inverse before the pairing.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{custom op 'posenc.rotate' expected half or interleaved, got 'inverse'}}
+  %r = posenc.rotate inverse half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// inverse twice.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{custom op 'posenc.rotate' expected 'ins'}}
+  %r = posenc.rotate half inverse inverse ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// An offset beyond 64 bits.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    // expected-error @+1 {{integer constant out of range for attribute}}
+    tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = 99999999999999999999
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A dimension beyond 64 bits.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    // expected-error @+1 {{custom op 'posenc.rotate' integer value too large}}
+    tables(%c, %s : tensor<?x4xf32>) dims = [99999999999999999999]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// No list of dims.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    // expected-error @+1 {{expected '['}}
+    tables(%c, %s : tensor<?x4xf32>) dims = 0
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}

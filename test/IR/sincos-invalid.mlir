@@ -1,0 +1,569 @@
+//===- sincos-invalid.mlir - errors of sincos -----------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --verify-diagnostics --split-input-file
+
+// One destination.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  %r = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c : tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Three destinations.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  %r:3 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c, %c : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// No destination.
+func.func @f(%p: tensor<?xi64>) {
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  "posenc.sincos"(%p) <{frequencies = #posenc.frequencies<dim = 8>}> : (tensor<?xi64>) -> ()
+  return
+}
+
+// -----
+
+// Different element types.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>) {
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf16>)
+  return
+}
+
+// -----
+
+// Different shapes, although they may agree.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<5x4xf32>)
+  return
+}
+
+// -----
+
+// A tensor and a memref.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: memref<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  %r = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, memref<?x4xf32>)
+  return
+}
+
+// -----
+
+// As many entries as lanes.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x8xf32>, %s: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations with a last dimension of 4, got 'tensor<?x8xf32>' (sincos_c2)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x8xf32>, tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A dynamic last dimension.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x?xf32>, %s: tensor<?x?xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations with a last dimension of 4, got 'tensor<?x?xf32>' (sincos_c2)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x?xf32>, tensor<?x?xf32>)
+  return
+}
+
+// -----
+
+// An empty last dimension.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x0xf32>, %s: tensor<?x0xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations with a last dimension of 4, got 'tensor<?x0xf32>' (sincos_c2)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x0xf32>, tensor<?x0xf32>)
+  return
+}
+
+// -----
+
+// No dimension.
+func.func @f(%p: tensor<i64>, %c: tensor<f32>, %s: tensor<f32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations with a last dimension of 4, got 'tensor<f32>' (sincos_c2)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<i64>)
+    outs(%c, %s : tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// Tables of one row for many positions.
+func.func @f(%p: tensor<?xi64>, %c: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations of rank 2, got 'tensor<4xf32>' (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// Tables of more dimensions than the positions.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x?x4xf32>, %s: tensor<?x?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations of rank 2, got 'tensor<?x?x4xf32>' (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<?x?x4xf32>, tensor<?x?x4xf32>)
+  return
+}
+
+// -----
+
+// A row for a scalar position.
+func.func @f(%p: i64, %c: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations of rank 2, got 'tensor<4xf32>' (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i64)
+    outs(%c, %s : tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// Two dimensions for a scalar position.
+func.func @f(%p: index, %c: tensor<2x3x4xf32>, %s: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations of rank 2, got 'tensor<2x3x4xf32>' (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : index)
+    outs(%c, %s : tensor<2x3x4xf32>, tensor<2x3x4xf32>)
+  return
+}
+
+// -----
+
+// Sizes that disagree.
+func.func @f(%p: tensor<5xi64>, %c: tensor<6x4xf32>, %s: tensor<6x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 has size 6 in dimension 0 where another operand has 5 (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<5xi64>)
+    outs(%c, %s : tensor<6x4xf32>, tensor<6x4xf32>)
+  return
+}
+
+// -----
+
+// Sizes that disagree in the second dimension.
+func.func @f(%p: tensor<?x5xi64>, %c: tensor<7x6x4xf32>, %s: tensor<7x6x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 has size 6 in dimension 1 where another operand has 5 (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?x5xi64>)
+    outs(%c, %s : tensor<7x6x4xf32>, tensor<7x6x4xf32>)
+  return
+}
+
+// -----
+
+// Sizes that disagree behind the axes.
+func.func @f(%p: tensor<2x5xi64>, %c: tensor<6x4xf32>, %s: tensor<6x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 has size 6 in dimension 0 where another operand has 5 (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]> positions(%p : tensor<2x5xi64>)
+    outs(%c, %s : tensor<6x4xf32>, tensor<6x4xf32>)
+  return
+}
+
+// -----
+
+// The greatest size.
+func.func @f(%p: tensor<9223372036854775807xi64>, %c: tensor<1x4xf32>, %s: tensor<1x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 has size 1 in dimension 0 where another operand has 9223372036854775807 (sincos_c3)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<9223372036854775807xi64>)
+    outs(%c, %s : tensor<1x4xf32>, tensor<1x4xf32>)
+  return
+}
+
+// -----
+
+// A scalar position for two axes.
+func.func @f(%p: i64, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected positions with a first dimension of 2 axes, got 'i64' (sincos_c4)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]> positions(%p : i64)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// One position for two axes.
+func.func @f(%p: tensor<i64>, %c: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected positions with a first dimension of 2 axes, got 'tensor<i64>' (sincos_c4)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]> positions(%p : tensor<i64>)
+    outs(%c, %s : tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// Positions of three axes.
+func.func @f(%p: tensor<3x?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected positions with a first dimension of 2 axes, got 'tensor<3x?xi64>' (sincos_c4)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]> positions(%p : tensor<3x?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of an unknown number of axes.
+func.func @f(%p: tensor<?x?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected positions with a first dimension of 2 axes, got 'tensor<?x?xi64>' (sincos_c4)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]> positions(%p : tensor<?x?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Too few pairs.
+func.func @f(%p: tensor<2x?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op sections add up to 3 pairs of 4 (sincos_c4)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 1]> positions(%p : tensor<2x?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Too many pairs.
+func.func @f(%p: tensor<8x?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op sections add up to 262144 pairs of 4 (sincos_c4)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768]> positions(%p : tensor<8x?xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions on a memref, destinations on tensors.
+func.func @f(%p: memref<?xi64>, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op mixes tensors and memrefs (sincos_c5)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : memref<?xi64>)
+    outs(%c, %c : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions on a tensor, destinations on memrefs.
+func.func @f(%p: tensor<?xi64>, %c: memref<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op mixes tensors and memrefs (sincos_c5)}}
+  posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : memref<?x4xf32>, memref<?x4xf32>)
+  return
+}
+
+// -----
+
+// Too few results.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
+  %r = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// No result.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
+  "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// Too many results.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
+  %r:3 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// A result of another type.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<5x4xf32>)
+  return
+}
+
+// -----
+
+// A result for a memref.
+func.func @f(%p: i64, %c: memref<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, memref<?x4xf32>, memref<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type tensor<*xi64>.
+func.func @f(%p: tensor<*xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<*xi64>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<*xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type tensor<?xi16>.
+func.func @f(%p: tensor<?xi16>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xi16>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi16>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type tensor<?xf32>.
+func.func @f(%p: tensor<?xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf32>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xf32>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type tensor<?xui64>.
+func.func @f(%p: tensor<?xui64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xui64>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xui64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type i16.
+func.func @f(%p: i16, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'i16'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i16)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type f32.
+func.func @f(%p: f32, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'f32'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : f32)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type vector<4xi64>.
+func.func @f(%p: vector<4xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'vector<4xi64>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : vector<4xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type memref<*xi64>.
+func.func @f(%p: memref<*xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'memref<*xi64>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : memref<*xi64>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Positions of the type memref<?xi1>.
+func.func @f(%p: memref<?xi1>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'memref<?xi1>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : memref<?xi1>)
+    outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// A destination of the type tensor<*xf32>.
+func.func @f(%p: tensor<?xi64>, %c: tensor<*xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<*xf32>'}}
+  posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : tensor<*xf32>, tensor<*xf32>)
+  return
+}
+
+// -----
+
+// A destination of the type tensor<?x4xi32>.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xi32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<?x4xi32>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : tensor<?x4xi32>, tensor<?x4xi32>)
+  return
+}
+
+// -----
+
+// A destination of the type tensor<?x4xf8E4M3FN>.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf8E4M3FN>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<?x4xf8E4M3FN>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : tensor<?x4xf8E4M3FN>, tensor<?x4xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// A destination of the type tensor<?x4xf80>.
+func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf80>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<?x4xf80>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : tensor<?x4xf80>, tensor<?x4xf80>)
+  return
+}
+
+// -----
+
+// A destination of the type vector<4xf32>.
+func.func @f(%p: tensor<?xi64>, %c: vector<4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'vector<4xf32>'}}
+  posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : vector<4xf32>, vector<4xf32>)
+  return
+}
+
+// -----
+
+// A destination of the type f32.
+func.func @f(%p: tensor<?xi64>, %c: f32) {
+  // expected-error @+1 {{'posenc.sincos' op operand #1 must be variadic of ranked tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values or memref of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'f32'}}
+  posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %c : f32, f32)
+  return
+}
+
+// -----
+
+// No operand.
+func.func @f() {
+  // expected-error @+1 {{'posenc.sincos' op expected 1 or more operands, but found 0}}
+  "posenc.sincos"() <{frequencies = #posenc.frequencies<dim = 8>}> : () -> ()
+  return
+}
+
+// -----
+
+// No frequencies.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op requires attribute 'frequencies'}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Frequencies of another kind.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{invalid properties {frequencies = 4 : i64} for op posenc.sincos: Invalid attribute `frequencies` in property conversion: 4 : i64}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = 4 : i64}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Axes of another kind.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{invalid properties {axes, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>} for op posenc.sincos: Invalid attribute `axes` in property conversion: unit}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, axes = unit}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Frequencies that do not verify.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{expected an even rotary dimension between 2 and 65536, got 7 (frequencies_c1)}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 7>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Frequencies left out.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{expected '<'}}
+  %r:2 = posenc.sincos positions(%p : i64) outs(%c, %c : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Axes where frequencies belong.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{custom op 'posenc.sincos' invalid kind of attribute specified}}
+  %r:2 = posenc.sincos #posenc.axes<axial, [2, 2]> positions(%p : i64) outs(%c, %c : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Destinations left out.
+func.func @f(%p: i64) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i64)
+  // expected-error @+1 {{custom op 'posenc.sincos' expected 'outs'}}
+  return
+}
+
+// -----
+
+// An empty list of destinations.
+func.func @f(%p: i64) {
+  // expected-error @+1 {{expected ':'}}
+  posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i64) outs()
+  return
+}
+
+// -----
+
+// More types than destinations.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{custom op 'posenc.sincos' number of operands and types do not match: got 2 operands and 3 types}}
+  %r:3 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i64) outs(%c, %c : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Fewer types than destinations.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{custom op 'posenc.sincos' number of operands and types do not match: got 2 operands and 1 types}}
+  %r = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i64) outs(%c, %c : tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// Two positions.
+func.func @f(%p: i64, %c: tensor<?x4xf32>) {
+  // expected-error @+1 {{expected ':'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p, %p : i64, i64) outs(%c, %c : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}

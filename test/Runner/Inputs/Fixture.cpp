@@ -1,0 +1,37 @@
+//===- Fixture.cpp - tests for the test runner to run -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The runner's own test picks from these with GTEST_FILTER. With
+// POSENC_FIXTURE_EXIT the executable reports success and then exits with 3, as
+// one does in which a sanitizer finds a leak.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+[[maybe_unused]] static const int atExit =
+    std::getenv("POSENC_FIXTURE_EXIT") ? std::atexit([] { std::_Exit(3); }) : 0;
+
+TEST(Fixture, Passes) { EXPECT_EQ(1, 1); }
+
+TEST(Fixture, Fails) { EXPECT_EQ(1, 2) << "why it failed"; }
+
+TEST(Fixture, Skips) { GTEST_SKIP() << "why it was skipped"; }
+
+TEST(Fixture, DISABLED_Never) {}
+
+TEST(Crashes, Aborts) { std::abort(); }
+
+TEST(Crashes, LeavesInSilence) { std::_Exit(0); }
+
+TEST(Later, IsNotReached) {}
+
+struct Parameterized : testing::TestWithParam<int> {};
+TEST_P(Parameterized, IsOdd) { EXPECT_EQ(GetParam() % 2, 1); }
+INSTANTIATE_TEST_SUITE_P(Numbers, Parameterized, testing::Values(1, 2));

@@ -1,0 +1,66 @@
+# ===- lit.cfg.py - configuration of the lit tests -------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+#
+# Run it on the build tree (`lit build/test`): lit.site.cfg.py there says where
+# things are.
+
+import os
+import re
+
+import lit.formats
+
+config.name = "Posenc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "unit", "fuzz"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.posenc_obj_root, "test")
+
+# A variable without `$` ends at the next CHECK-LABEL; a prefix that no line
+# uses is a mistake.
+config.environment["FILECHECK_OPTS"] = (
+    "-enable-var-scope --allow-unused-prefixes=false"
+)
+# Errors may quote the system's text.
+config.environment["LC_ALL"] = "C"
+
+# Longer names first: a substitution is plain text.
+config.substitutions += [
+    ("%posenc_src", config.posenc_src_root),
+    ("%posenc_obj", config.posenc_obj_root),
+    ("%posenc_lib", config.posenc_lib),
+    ("%llvm_include", config.llvm_include_dir),
+    ("%llvm_tools", config.llvm_tools_dir),
+    ("%lit", config.lit),
+    ("%cc", config.cc),
+    ("%python", config.python),
+]
+
+
+# Tools by their full paths: one that is not built must not be found elsewhere.
+def add_tool(directory, name):
+    # No part of a longer name or of a path.
+    pattern = r"(?<![\w./-])" + re.escape(name) + r"(?![\w./-])"
+    config.substitutions.append((pattern, os.path.join(directory, name)))
+
+
+for tool in ["posenc-opt", "posenc-compile", "posenc-run"]:
+    add_tool(os.path.join(config.posenc_obj_root, "bin"), tool)
+for tool in [
+    "FileCheck", "lli", "llvm-nm", "llvm-objdump", "llvm-readelf",
+    "mlir-opt", "mlir-runner", "mlir-tblgen", "mlir-translate", "not",
+    "split-file",
+]:
+    add_tool(config.llvm_tools_dir, tool)
+
+if config.host_processor in ("x86_64", "AMD64"):
+    config.available_features.add("x86_64")
+if config.posenc_sanitize == "ON":
+    config.available_features.add("sanitizer")
+    # LLVM's own allocations live as long as the process.
+    config.environment["ASAN_OPTIONS"] = "detect_leaks=0"

@@ -1,0 +1,432 @@
+//===- ErrorTest.cpp - every error: where, and which key --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestSupport.h"
+
+using namespace posenc::frontend;
+using namespace posenc::frontend::test;
+
+namespace {
+
+struct ErrorCase {
+  const char *name;
+  /// Members of a Llama config, or a whole config where it begins with '{'.
+  /// The caret stands where the one error must be.
+  const char *marked;
+  const char *key;
+};
+
+const ErrorCase cases[] = {
+    // Heads and sizes.
+    {"HeadsMissing", R"(^{"model_type": "llama", "hidden_size": 64})",
+     "num_attention_heads"},
+    {"HeadsNull",
+     R"({"model_type": "llama", "hidden_size": 64,
+         "num_attention_heads": ^null})",
+     "num_attention_heads"},
+    {"HeadsZero",
+     R"({"model_type": "llama", "hidden_size": 64,
+         "num_attention_heads": ^0})",
+     "num_attention_heads"},
+    {"HeadsNegative",
+     R"({"model_type": "llama", "hidden_size": 64,
+         "num_attention_heads": ^-8})",
+     "num_attention_heads"},
+    {"HeadsTooMany",
+     R"({"model_type": "llama", "head_dim": 64,
+         "num_attention_heads": ^2147483648})",
+     "num_attention_heads"},
+    {"HeadsBeyondInt64",
+     R"({"model_type": "llama", "head_dim": 64,
+         "num_attention_heads": ^99999999999999999999})",
+     "num_attention_heads"},
+    {"HeadsFraction",
+     R"({"model_type": "llama", "hidden_size": 64,
+         "num_attention_heads": ^4.5})",
+     "num_attention_heads"},
+    {"HeadsBoolean",
+     R"({"model_type": "llama", "hidden_size": 64,
+         "num_attention_heads": ^true})",
+     "num_attention_heads"},
+    {"HeadsString",
+     R"({"model_type": "llama", "hidden_size": 64,
+         "num_attention_heads": ^"8"})",
+     "num_attention_heads"},
+    {"HeadsDoNotDivide",
+     R"({"model_type": "llama", "hidden_size": 4096,
+         "num_attention_heads": ^33})",
+     "num_attention_heads"},
+    {"HiddenMissing", R"(^{"model_type": "llama", "num_attention_heads": 8})",
+     "hidden_size"},
+    {"HiddenFraction",
+     R"({"model_type": "llama", "hidden_size": ^4096.5,
+         "num_attention_heads": 32})",
+     "hidden_size"},
+    {"HiddenArray",
+     R"({"model_type": "llama", "hidden_size": ^[4096],
+         "num_attention_heads": 32})",
+     "hidden_size"},
+    {"HeadDimZero", R"("head_dim": ^0)", "head_dim"},
+    {"HeadDimOdd", R"("head_dim": ^65)", "partial_rotary_factor"},
+    {"KeyHeadsDoNotDivide", R"("num_key_value_heads": ^5)",
+     "num_key_value_heads"},
+    {"KeyHeadsTooMany", R"("num_key_value_heads": ^64)", "num_key_value_heads"},
+    {"KeyHeadsZero", R"("num_key_value_heads": ^0)", "num_key_value_heads"},
+    {"LatentHeadDimMissing",
+     R"(^{"model_type": "deepseek_v3", "hidden_size": 7168,
+         "num_attention_heads": 128})",
+     "qk_rope_head_dim"},
+    {"MaxPositionZero", R"("max_position_embeddings": ^0)",
+     "max_position_embeddings"},
+    {"MaxPositionTooLarge", R"("max_position_embeddings": ^1e10)",
+     "max_position_embeddings"},
+    {"FalconNumKvHeads",
+     R"({"model_type": "falcon", "hidden_size": 128, "num_kv_heads": ^3,
+         "num_attention_heads": 8, "new_decoder_architecture": true})",
+     "num_kv_heads"},
+
+    // The rotary dimension.
+    {"PartialZero", R"("partial_rotary_factor": ^0)", "partial_rotary_factor"},
+    {"PartialAboveOne", R"("partial_rotary_factor": ^1.01)",
+     "partial_rotary_factor"},
+    {"PartialNegative", R"("partial_rotary_factor": ^-0.5)",
+     "partial_rotary_factor"},
+    {"PartialOdd", R"("partial_rotary_factor": ^0.12)",
+     "partial_rotary_factor"},
+    {"PartialNone", R"("partial_rotary_factor": ^1e-6)",
+     "partial_rotary_factor"},
+    {"PartialTwice",
+     R"("partial_rotary_factor": 0.5, "rope_parameters":
+        {"rope_type": "default", "partial_rotary_factor": ^0.25})",
+     "partial_rotary_factor"},
+    {"NeoxFraction",
+     R"({"model_type": "gpt_neox", "hidden_size": 128,
+         "num_attention_heads": 4, "rotary_pct": ^2})",
+     "rotary_pct"},
+    {"RotaryDimOdd",
+     R"({"model_type": "gptj", "n_embd": 1024, "n_head": 4,
+         "rotary_dim": ^63})",
+     "rotary_dim"},
+    {"RotaryDimTooLarge",
+     R"({"model_type": "gptj", "n_embd": 1024, "n_head": 16,
+         "rotary_dim": ^128})",
+     "rotary_dim"},
+    {"RotaryDimNull",
+     R"({"model_type": "gptj", "n_embd": 1024, "n_head": 16,
+         "rotary_dim": ^null})",
+     "rotary_dim"},
+    {"RotaryDimDefaultTooLarge",
+     R"({"model_type": "codegen", "n_embd": ^512, "n_head": 16})",
+     "rotary_dim"},
+    {"RotaryDimAndPartial",
+     R"({"model_type": "llama_of_mine", "head_dim": 64, "rotary_dim": 16,
+         "num_attention_heads": 4, "partial_rotary_factor": ^0.5})",
+     "partial_rotary_factor"},
+
+    // The base.
+    {"ThetaZero", R"("rope_theta": ^0)", "rope_theta"},
+    {"ThetaNegative", R"("rope_theta": ^-10000.0)", "rope_theta"},
+    {"ThetaString", R"("rope_theta": ^"10000")", "rope_theta"},
+    {"ThetaNaN", R"("rope_theta": ^NaN)", "rope_theta"},
+    {"ThetaInfinity", R"("rope_theta": ^Infinity)", "rope_theta"},
+    {"ThetaMinusInfinity", R"("rope_theta": ^-Infinity)", "rope_theta"},
+    {"ThetaOverflow", R"("rope_theta": ^1e999)", "rope_theta"},
+    {"ThetaTwice",
+     R"("rope_theta": 10000, "rope_parameters":
+        {"rope_type": "default", "rope_theta": ^500000})",
+     "rope_theta"},
+    {"ThetaTwiceInScaling",
+     R"("rope_theta": 10000, "rope_scaling": {"rope_theta": ^10001})",
+     "rope_theta"},
+    {"ThetaTwiceInNeox",
+     R"({"model_type": "gpt_neox", "hidden_size": 128, "rope_theta": ^1e5,
+         "num_attention_heads": 4, "rotary_emb_base": 1e4})",
+     "rope_theta"},
+    {"YarnThetaOne",
+     R"("rope_theta": ^1, "rope_scaling": {"rope_type": "yarn",
+        "factor": 4, "original_max_position_embeddings": 4096})",
+     "rope_theta"},
+
+    // The dictionary and its type.
+    {"DictionaryString", R"("rope_scaling": ^"linear")", "rope_scaling"},
+    {"DictionaryArray", R"("rope_parameters": ^[])", "rope_parameters"},
+    {"TypeMissing", R"("rope_scaling": ^{"factor": 2.0})", "rope_type"},
+    {"TypeNull", R"("rope_scaling": ^{"type": null, "factor": 2.0})",
+     "rope_type"},
+    {"TypeUnknown", R"("rope_scaling": {"rope_type": ^"linaer", "factor": 2})",
+     "rope_type"},
+    {"TypeUnknownOldKey", R"("rope_scaling": {"type": ^"abf", "factor": 2})",
+     "type"},
+    {"TypeNumber", R"("rope_scaling": {"rope_type": ^1, "factor": 2})",
+     "rope_type"},
+    {"TypesDiffer",
+     R"("rope_scaling": {"type": "linear", "rope_type": ^"yarn",
+        "factor": 2})",
+     "rope_type"},
+    {"DictionariesDiffer",
+     R"("rope_scaling": {"type": "linear", "factor": 2},
+        "rope_parameters": ^{"rope_type": "linear", "factor": 4})",
+     "rope_parameters"},
+    {"DictionariesDifferByAKey",
+     R"("rope_scaling": {"type": "linear", "factor": 2},
+        "rope_parameters": ^{"rope_type": "default"})",
+     "rope_parameters"},
+    {"Dynamic", R"("rope_scaling": {"type": ^"dynamic", "factor": 2})",
+     "dynamic"},
+    {"Longrope", R"("rope_scaling": {"rope_type": ^"longrope"})", "rope_type"},
+    {"Su", R"("rope_scaling": {"type": ^"su", "long_factor": [1]})", "type"},
+    {"Ntk", R"("rope_scaling": {"type": ^"ntk", "factor": 2})", "type"},
+    {"Proportional", R"("rope_parameters": {"rope_type": ^"proportional"})",
+     "rope_type"},
+    {"Mrope", R"("rope_scaling": {"type": ^"mrope"})", "type"},
+    {"Sections",
+     R"("rope_scaling": {"type": "mrope", ^"mrope_section": [16, 24, 24]})",
+     "mrope_section"},
+    {"SectionsByDefault",
+     R"("rope_parameters": {"rope_type": "default",
+        ^"mrope_section": [16, 24, 24]})",
+     "mrope_section"},
+
+    // linear.
+    {"LinearFactorMissing", R"("rope_scaling": ^{"type": "linear"})", "factor"},
+    {"LinearFactorNull",
+     R"("rope_scaling": {"type": "linear", "factor": ^null})", "factor"},
+    {"LinearFactorZero", R"("rope_scaling": {"type": "linear", "factor": ^0})",
+     "factor"},
+    {"LinearFactorNegative",
+     R"("rope_scaling": {"type": "linear", "factor": ^-2.0})", "factor"},
+    {"LinearFactorBoolean",
+     R"("rope_scaling": {"type": "linear", "factor": ^true})", "factor"},
+    {"LinearFactorList",
+     R"("rope_scaling": {"type": "linear", "factor": ^[2.0]})", "factor"},
+    {"LinearFactorNaN", R"("rope_scaling": {"type": "linear", "factor": ^NaN})",
+     "factor"},
+
+    // llama3.
+    {"Llama3FactorMissing",
+     R"("rope_scaling": ^{"rope_type": "llama3", "low_freq_factor": 1,
+        "high_freq_factor": 4, "original_max_position_embeddings": 8192})",
+     "factor"},
+    {"Llama3LowMissing",
+     R"("rope_scaling": ^{"rope_type": "llama3", "factor": 8,
+        "high_freq_factor": 4, "original_max_position_embeddings": 8192})",
+     "low_freq_factor"},
+    {"Llama3HighMissing",
+     R"("rope_scaling": ^{"rope_type": "llama3", "factor": 8,
+        "low_freq_factor": 1, "original_max_position_embeddings": 8192})",
+     "high_freq_factor"},
+    {"Llama3HighBelowLow",
+     R"("rope_scaling": {"rope_type": "llama3", "factor": 8,
+        "low_freq_factor": 4, "high_freq_factor": ^1,
+        "original_max_position_embeddings": 8192})",
+     "high_freq_factor"},
+    {"Llama3LowZero",
+     R"("rope_scaling": {"rope_type": "llama3", "factor": 8,
+        "low_freq_factor": ^0, "high_freq_factor": 1,
+        "original_max_position_embeddings": 8192})",
+     "low_freq_factor"},
+    {"Llama3NoLength",
+     R"("rope_scaling": ^{"rope_type": "llama3", "factor": 8,
+        "low_freq_factor": 1, "high_freq_factor": 4})",
+     "original_max_position_embeddings"},
+    {"Llama3LengthZero",
+     R"("rope_scaling": {"rope_type": "llama3", "factor": 8,
+        "low_freq_factor": 1, "high_freq_factor": 4,
+        "original_max_position_embeddings": ^0})",
+     "original_max_position_embeddings"},
+
+    // yarn.
+    {"YarnFactorMissing",
+     R"("rope_scaling": ^{"rope_type": "yarn",
+        "original_max_position_embeddings": 4096})",
+     "factor"},
+    {"YarnFactorNullWithoutLength",
+     R"("rope_scaling": {"rope_type": "yarn", "factor": ^null,
+        "original_max_position_embeddings": 4096})",
+     "max_position_embeddings"},
+    {"YarnNoLength", R"("rope_scaling": ^{"rope_type": "yarn", "factor": 4})",
+     "original_max_position_embeddings"},
+    {"YarnLengthFraction",
+     R"("rope_scaling": {"rope_type": "yarn", "factor": 4,
+        "original_max_position_embeddings": ^4096.5})",
+     "original_max_position_embeddings"},
+    {"YarnOuterLengthZero",
+     R"("original_max_position_embeddings": ^0,
+        "rope_scaling": {"rope_type": "yarn", "factor": 4})",
+     "original_max_position_embeddings"},
+    {"YarnBetas",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "beta_fast": ^1, "beta_slow": 32})",
+     "beta_fast"},
+    {"YarnBetaSlowAlone",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "beta_slow": ^33})",
+     "beta_slow"},
+    {"YarnBetaNegative",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "beta_slow": ^-1})",
+     "beta_slow"},
+    {"YarnAttentionFactor",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "attention_factor": ^"big"})",
+     "attention_factor"},
+    {"YarnAttentionFactorZero",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "attention_factor": ^0})",
+     "attention_factor"},
+    {"YarnMscale",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "mscale": ^[]})",
+     "mscale"},
+    {"YarnTruncate",
+     R"("max_position_embeddings": 4096, "rope_scaling": {"factor": 4,
+        "rope_type": "yarn", "truncate": ^0})",
+     "truncate"},
+
+    // The element type.
+    {"DTypeUnknown", R"("torch_dtype": ^"int8")", "torch_dtype"},
+    {"DTypeNumber", R"("dtype": ^16)", "dtype"},
+    {"DTypesDiffer", R"("torch_dtype": "float16", "dtype": ^"bfloat16")",
+     "torch_dtype"},
+
+    // The model's type.
+    {"Bert", R"({"model_type": ^"bert", "hidden_size": 768})", "model_type"},
+    {"Gpt2", R"({"model_type": ^"gpt2", "n_embd": 768})", "model_type"},
+    {"Bloom", R"({"model_type": ^"bloom"})", "model_type"},
+    {"Mpt", R"({"model_type": ^"mpt", "rope_theta": 1})", "model_type"},
+    {"FalconAlibi",
+     R"({"model_type": "falcon", "hidden_size": 128, "alibi": ^true,
+         "num_attention_heads": 8})",
+     "alibi"},
+    {"EsmAbsolute",
+     R"({"model_type": "esm", "hidden_size": 128, "num_attention_heads": 8,
+         "position_embedding_type": ^"absolute"})",
+     "position_embedding_type"},
+    {"GraniteHybridWithout",
+     R"(^{"model_type": "granitemoehybrid", "hidden_size": 128,
+         "num_attention_heads": 8})",
+     "position_embedding_type"},
+    {"UnknownAbsolute",
+     R"({"model_type": "mine", "hidden_size": 128, "num_attention_heads": 8,
+         "rope_theta": 1e4, "position_embedding_type": ^"absolute"})",
+     "position_embedding_type"},
+    {"TypeNotAString", R"({"model_type": ^7, "rope_theta": 1})", "model_type"},
+    {"UnknownWithoutRopeKeys",
+     R"({"model_type": ^"mine", "hidden_size": 64,
+         "num_attention_heads": 4})",
+     "model_type"},
+    {"NoTypeNoRopeKeys", R"(^{"hidden_size": 64, "num_attention_heads": 4})",
+     "model_type"},
+    {"RopeInterleave",
+     R"({"model_type": "deepseek_v3", "num_attention_heads": 128,
+         "qk_rope_head_dim": 64, "rope_interleave": ^1})",
+     "rope_interleave"},
+
+    // Layers that differ.
+    {"PerLayerType",
+     R"("rope_parameters": {
+          "full_attention": {"rope_type": "default", "rope_theta": 1000000},
+          ^"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})",
+     "rope_parameters"},
+    {"Gemma3",
+     R"({"model_type": "gemma3_text", "num_attention_heads": 4,
+         "rope_theta": 1000000.0, "rope_local_base_freq": ^10000.0})",
+     "rope_local_base_freq"},
+    {"Gemma3ByDefault",
+     R"(^{"model_type": "gemma3_text", "num_attention_heads": 4})",
+     "rope_local_base_freq"},
+    {"ModernBert",
+     R"({"model_type": "modernbert", "num_attention_heads": 12,
+         "hidden_size": 768, "global_rope_theta": 160000.0,
+         "local_rope_theta": ^10000.0})",
+     "local_rope_theta"},
+    {"Olmo3",
+     R"({"model_type": "olmo3", "num_attention_heads": 32,
+         "hidden_size": 4096, "max_position_embeddings": 65536,
+         "rope_scaling": ^{"rope_type": "yarn", "factor": 8.0,
+           "original_max_position_embeddings": 8192}})",
+     "rope_scaling"},
+
+    // Duplicates.
+    {"DuplicateKey", R"("rope_theta": 1e4, ^"rope_theta": 1e5)", "rope_theta"},
+    {"DuplicateKeyIgnored", R"("vocab_size": 1, ^"vocab_size": 2)",
+     "vocab_size"},
+    {"DuplicateInDictionary",
+     R"("rope_scaling": {"type": "linear", "factor": 2, ^"factor": 4})",
+     "factor"},
+
+    // Nested text models: positions stay those of the file.
+    {"NestedHeads",
+     R"({"model_type": "llava", "text_config": {"model_type": "llama",
+         "hidden_size": 64, "num_attention_heads": ^0}})",
+     "num_attention_heads"},
+    {"NestedMissing",
+     R"({"model_type": "llava", "text_config": ^{"model_type": "llama",
+         "hidden_size": 64}})",
+     "num_attention_heads"},
+    {"NestedBert",
+     R"({"model_type": "llava", "text_config": {"model_type": ^"opt"}})",
+     "model_type"},
+};
+
+class ErrorTest : public testing::TestWithParam<ErrorCase> {};
+
+TEST_P(ErrorTest, IsReportedOnceAtItsPlace) {
+  llvm::StringRef marked = GetParam().marked;
+  Marked config(marked.ltrim('^').starts_with("{") ? marked.str()
+                                                   : llama(marked));
+  Outcome outcome = read(config.text);
+  EXPECT_FALSE(outcome.config);
+  EXPECT_TRUE(hasDiagnostic(outcome, Severity::Error, config, GetParam().key));
+  EXPECT_EQ(outcome.count(Severity::Error), 1u) << outcome.printed();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ErrorTest, testing::ValuesIn(cases),
+                         [](const auto &info) { return info.param.name; });
+
+TEST(ErrorsTest, AllAreReportedInTheOrderOfTheText) {
+  Outcome outcome = read(R"({
+  "model_type": "llama",
+  "hidden_size": 4096.5,
+  "num_attention_heads": true,
+  "num_key_value_heads": -1,
+  "rope_theta": 0,
+  "rope_scaling": {"rope_type": "llama3", "low_freq_factor": 0},
+  "torch_dtype": "int4"
+})");
+  EXPECT_FALSE(outcome.config);
+  llvm::SmallVector<unsigned> lines;
+  for (const Diagnostic &diag : outcome.diags)
+    lines.push_back(diag.line);
+  EXPECT_EQ(lines, (llvm::SmallVector<unsigned>{3, 4, 5, 6, 7, 7, 7, 7, 8}))
+      << outcome.printed();
+}
+
+TEST(ErrorsTest, AreBoundedInNumber) {
+  std::string members = "\"x\": 0";
+  for (int i = 1; i != 5000; ++i)
+    members += ", \"x\": " + std::to_string(i);
+  Outcome outcome = read(llama(members));
+  EXPECT_FALSE(outcome.config);
+  EXPECT_EQ(outcome.diags.size(), 100u);
+  EXPECT_EQ(outcome.diags.back().message, "too many errors and warnings");
+}
+
+TEST(ErrorsTest, ArePrintedAsCompilersDo) {
+  Outcome outcome = read("{\n  \"model_type\": \"bert\"\n}");
+  EXPECT_EQ(outcome.printed(), "config.json:2:17: error: 'model_type' 'bert' "
+                               "has no rotary embedding\n");
+}
+
+TEST(ErrorsTest, TextFromTheFileIsEscaped) {
+  Outcome outcome = read(R"({"model_type": "a\n\u001b[31mb\u0000"})");
+  EXPECT_EQ(llvm::StringRef(outcome.printed()).count('\n'), 1u);
+  EXPECT_EQ(outcome.printed().find('\x1b'), std::string::npos);
+}
+
+} // namespace

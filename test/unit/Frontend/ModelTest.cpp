@@ -1,0 +1,258 @@
+//===- ModelTest.cpp - what models say by being absent ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestSupport.h"
+
+using namespace posenc::frontend;
+using namespace posenc::frontend::test;
+
+namespace {
+
+/// A type's defaults, with hidden size 4096 and 32 heads where the type has
+/// such keys.
+struct ModelCase {
+  const char *type;
+  bool interleaved;
+  double theta;
+  int64_t headDim, rotaryDim;
+};
+
+const ModelCase models[] = {
+    {"llama", false, 1e4, 128, 128},      {"mistral", false, 1e4, 128, 128},
+    {"mixtral", false, 1e6, 128, 128},    {"qwen2", false, 1e4, 128, 128},
+    {"qwen2_moe", false, 1e4, 128, 128},  {"qwen3", false, 1e4, 128, 128},
+    {"qwen3_moe", false, 1e4, 128, 128},  {"phi", false, 1e4, 128, 64},
+    {"phi3", false, 1e4, 128, 128},       {"gpt_neox", false, 1e4, 128, 32},
+    {"stablelm", false, 1e4, 128, 32},    {"gemma", false, 1e4, 256, 256},
+    {"gemma2", false, 1e4, 256, 256},     {"olmo", false, 1e4, 128, 128},
+    {"olmo2", false, 1e4, 128, 128},      {"olmo3", false, 1e4, 128, 128},
+    {"falcon", false, 1e4, 128, 128},     {"nemotron", false, 1e4, 128, 64},
+    {"persimmon", false, 1e4, 128, 64},   {"yi", false, 1e4, 128, 128},
+    {"starcoder2", false, 1e4, 128, 128}, {"granite", false, 1e4, 128, 128},
+    {"smollm3", false, 2e6, 128, 128},    {"glm4_moe", false, 1e4, 128, 64},
+    {"qwen3_next", false, 1e4, 128, 32},  {"cohere", true, 5e5, 128, 128},
+    {"cohere2", true, 1e4, 128, 128},     {"glm", true, 1e4, 128, 64},
+    {"glm4", true, 1e4, 128, 64},         {"ernie4_5", true, 5e5, 128, 128},
+    {"helium", true, 1e5, 128, 128},      {"llama4_text", true, 5e5, 128, 128},
+    {"gptj", true, 1e4, 128, 64},         {"codegen", true, 1e4, 128, 64},
+    {"deepseek_v2", true, 1e4, 64, 64},   {"deepseek_v3", true, 1e4, 64, 64},
+};
+
+TEST(ModelTest, Defaults) {
+  for (const ModelCase &model : models) {
+    SCOPED_TRACE(model.type);
+    bool gptj = llvm::StringRef(model.type) == "gptj" ||
+                llvm::StringRef(model.type) == "codegen";
+    Outcome outcome =
+        read("{\"model_type\": \"" + std::string(model.type) + "\"," +
+             (gptj ? "\"n_embd\": 4096, \"n_head\": 32}"
+                   : "\"hidden_size\": 4096, \"num_attention_heads\": 32, "
+                     "\"qk_rope_head_dim\": 64}"));
+    ASSERT_TRUE(outcome.config) << outcome.printed();
+    EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+    EXPECT_EQ(outcome.config->modelType, model.type);
+    EXPECT_EQ(outcome.config->interleaved, model.interleaved);
+    EXPECT_EQ(outcome.config->ropeTheta, model.theta);
+    EXPECT_EQ(outcome.config->numHeads, 32);
+    EXPECT_EQ(outcome.config->headDim, model.headDim);
+    EXPECT_EQ(outcome.config->rotaryDim, model.rotaryDim);
+    EXPECT_EQ(outcome.config->rotaryOffset, 0);
+    EXPECT_EQ(outcome.config->scaling.kind, Scaling::Kind::Default);
+    EXPECT_EQ(outcome.config->dtype, DType::F32);
+  }
+}
+
+ModelConfig good(llvm::StringRef text, const ReadOptions &options = {}) {
+  Outcome outcome = read(text, options);
+  EXPECT_TRUE(outcome.config) << text.str() << '\n' << outcome.printed();
+  return outcome.config.value_or(ModelConfig());
+}
+
+TEST(ModelTest, KeyHeads) {
+  auto keyHeads = [](llvm::StringRef type, llvm::StringRef members) {
+    return good("{\"model_type\": \"" + type.str() +
+                "\", \"hidden_size\": 512, \"num_attention_heads\": 8" +
+                members.str() + "}")
+        .numKeyValueHeads;
+  };
+  EXPECT_EQ(keyHeads("llama", ""), 8);
+  EXPECT_EQ(keyHeads("llama", ", \"num_key_value_heads\": null"), 8);
+  EXPECT_EQ(keyHeads("llama", ", \"num_key_value_heads\": 2"), 2);
+  EXPECT_EQ(keyHeads("gpt_neox", ", \"num_key_value_heads\": 2"), 8);
+  EXPECT_EQ(keyHeads("deepseek_v3", ", \"qk_rope_head_dim\": 64, "
+                                    "\"num_key_value_heads\": 8"),
+            1);
+  EXPECT_EQ(keyHeads("falcon", ""), 1);
+  EXPECT_EQ(keyHeads("falcon", ", \"num_kv_heads\": 4"), 1);
+  EXPECT_EQ(keyHeads("falcon", ", \"multi_query\": false"), 8);
+  EXPECT_EQ(keyHeads("falcon", ", \"num_kv_heads\": 4, "
+                               "\"new_decoder_architecture\": true"),
+            4);
+  EXPECT_EQ(keyHeads("falcon", ", \"new_decoder_architecture\": true"), 8);
+  EXPECT_EQ(keyHeads("falcon", ", \"alibi\": false"), 1);
+}
+
+TEST(ModelTest, KeyNames) {
+  ModelConfig neox = good(R"({"model_type": "gpt_neox", "hidden_size": 6144,
+      "num_attention_heads": 64, "rotary_pct": 0.5,
+      "rotary_emb_base": 25000})");
+  EXPECT_EQ(neox.rotaryDim, 48);
+  EXPECT_EQ(neox.ropeTheta, 25000);
+  ModelConfig neox5 = good(R"({"model_type": "gpt_neox", "hidden_size": 6144,
+      "num_attention_heads": 64, "rope_parameters": {"rope_type": "default",
+      "rope_theta": 25000, "partial_rotary_factor": 0.5}})");
+  EXPECT_EQ(neox5.rotaryDim, 48);
+  EXPECT_EQ(neox5.ropeTheta, 25000);
+  ModelConfig gptj = good(R"({"model_type": "gptj", "n_embd": 4096,
+      "n_head": 16, "rotary_dim": 32})");
+  EXPECT_EQ(gptj.headDim, 256);
+  EXPECT_EQ(gptj.rotaryDim, 32);
+  ModelConfig unknown = good(R"({"model_type": "mine", "head_dim": 64,
+      "num_attention_heads": 4, "rotary_pct": 0.5, "rotary_emb_base": 5})");
+  EXPECT_EQ(unknown.rotaryDim, 32);
+  EXPECT_EQ(unknown.ropeTheta, 5);
+  ModelConfig given = good(llama(R"("head_dim": 64)"));
+  EXPECT_EQ(given.headDim, 64);
+}
+
+TEST(ModelTest, RotaryDimensionIsTruncatedFromTheDoubleProduct) {
+  // 80 * 0.4 is 32 in double; 100 * 0.29 is 28.999999999999996.
+  EXPECT_EQ(
+      good(llama(R"("head_dim": 80, "partial_rotary_factor": 0.4)")).rotaryDim,
+      32);
+  EXPECT_EQ(good(llama(R"("head_dim": 100, "partial_rotary_factor": 0.29)"))
+                .rotaryDim,
+            28);
+}
+
+TEST(ModelTest, IntegersMayBeWrittenAsFloats) {
+  ModelConfig config = good(R"({"model_type": "llama", "hidden_size": 4096.0,
+      "num_attention_heads": 3.2e1, "num_key_value_heads": 80e-1})");
+  EXPECT_EQ(config.headDim, 128);
+  EXPECT_EQ(config.numKeyValueHeads, 8);
+}
+
+TEST(ModelTest, Pairing) {
+  ReadOptions half, interleaved;
+  half.pairing = Pairing::Half;
+  interleaved.pairing = Pairing::Interleaved;
+  EXPECT_TRUE(good(llama(""), interleaved).interleaved);
+  EXPECT_FALSE(good(llama(""), half).interleaved);
+  std::string latent = R"({"model_type": "deepseek_v3",
+      "num_attention_heads": 128, "qk_rope_head_dim": 64)";
+  EXPECT_TRUE(good(latent + "}").interleaved);
+  EXPECT_FALSE(good(latent + ", \"rope_interleave\": false}").interleaved);
+  EXPECT_FALSE(good(latent + "}", half).interleaved);
+}
+
+TEST(ModelTest, ElementTypes) {
+  auto dtype = [](llvm::StringRef members) {
+    return good(llama(members)).dtype;
+  };
+  EXPECT_EQ(dtype(R"("torch_dtype": "bfloat16")"), DType::BF16);
+  EXPECT_EQ(dtype(R"("dtype": "float16")"), DType::F16);
+  EXPECT_EQ(dtype(R"("dtype": "torch.float64")"), DType::F64);
+  EXPECT_EQ(dtype(R"("torch_dtype": "float32")"), DType::F32);
+  EXPECT_EQ(dtype(R"("torch_dtype": "auto")"), DType::F32);
+  EXPECT_EQ(dtype(R"("torch_dtype": null, "dtype": "half")"), DType::F16);
+}
+
+TEST(ModelTest, NestedTextModel) {
+  ModelConfig config = good(R"({"model_type": "llava",
+      "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1},
+      "text_config": {"model_type": "mixtral", "hidden_size": 4096,
+                      "num_attention_heads": 32}})");
+  EXPECT_EQ(config.modelType, "mixtral");
+  EXPECT_EQ(config.ropeTheta, 1e6);
+  EXPECT_EQ(config.dtype, DType::BF16);
+  // A type of the whole serves where the part has none.
+  EXPECT_TRUE(good(R"({"model_type": "llama4", "text_config":
+      {"head_dim": 128, "num_attention_heads": 40}})")
+                  .interleaved);
+  // The top level counts where it has the keys.
+  EXPECT_EQ(
+      good(llama(R"("text_config": {"num_attention_heads": 1})")).numHeads, 32);
+}
+
+TEST(ModelTest, LayersThatAgree) {
+  EXPECT_EQ(good(R"({"model_type": "gemma3_text", "num_attention_heads": 4,
+      "rope_parameters": {
+        "full_attention": {"rope_type": "default", "rope_theta": 5e4},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 5e4}}})")
+                .ropeTheta,
+            5e4);
+  good(R"({"model_type": "gemma3_text", "num_attention_heads": 4,
+      "rope_theta": 10000, "rope_local_base_freq": 10000})");
+  good(R"({"model_type": "gemma3_text", "num_attention_heads": 4,
+      "layer_types": ["full_attention", "full_attention"]})");
+  good(R"({"model_type": "olmo3", "num_attention_heads": 4, "head_dim": 64,
+      "layer_types": ["sliding_attention", "full_attention"]})");
+}
+
+TEST(ScalingTest, Linear) {
+  Scaling scaling =
+      good(llama(R"("rope_scaling": {"type": "linear", "factor": 2.5})"))
+          .scaling;
+  EXPECT_EQ(scaling.kind, Scaling::Kind::Linear);
+  EXPECT_EQ(scaling.factor, 2.5);
+}
+
+TEST(ScalingTest, Llama3) {
+  ModelConfig config = good(llama(R"("rope_parameters": {
+      "rope_type": "llama3", "factor": 8, "low_freq_factor": 1.0,
+      "high_freq_factor": 4, "original_max_position_embeddings": 8192,
+      "rope_theta": 500000.0})"));
+  EXPECT_EQ(config.ropeTheta, 5e5);
+  EXPECT_EQ(config.scaling.kind, Scaling::Kind::Llama3);
+  EXPECT_EQ(config.scaling.factor, 8);
+  EXPECT_EQ(config.scaling.lowFreqFactor, 1);
+  EXPECT_EQ(config.scaling.highFreqFactor, 4);
+  EXPECT_EQ(config.scaling.originalMaxPosition, 8192);
+}
+
+TEST(ScalingTest, Yarn) {
+  Scaling scaling = good(llama(R"("rope_scaling": {"rope_type": "yarn",
+      "factor": 40, "beta_fast": 16, "beta_slow": 2.5, "mscale": 0.707,
+      "mscale_all_dim": 1, "attention_factor": 1.25, "truncate": false,
+      "original_max_position_embeddings": 4096})"))
+                        .scaling;
+  EXPECT_EQ(scaling.kind, Scaling::Kind::Yarn);
+  EXPECT_EQ(scaling.factor, 40);
+  EXPECT_EQ(scaling.betaFast, 16);
+  EXPECT_EQ(scaling.betaSlow, 2.5);
+  EXPECT_EQ(scaling.mscale, 0.707);
+  EXPECT_EQ(scaling.mscaleAllDim, 1);
+  EXPECT_EQ(scaling.attentionFactor, 1.25);
+  EXPECT_FALSE(scaling.truncate);
+  EXPECT_EQ(scaling.originalMaxPosition, 4096);
+}
+
+TEST(ScalingTest, YarnDefaults) {
+  Scaling scaling = good(llama(R"("max_position_embeddings": 16384,
+      "original_max_position_embeddings": 4096, "rope_scaling": {
+      "rope_type": "yarn", "factor": null, "beta_fast": 0, "beta_slow": null,
+      "mscale": 0, "mscale_all_dim": 0.0, "attention_factor": null})"))
+                        .scaling;
+  EXPECT_EQ(scaling.factor, 4);
+  EXPECT_EQ(scaling.betaFast, 32);
+  EXPECT_EQ(scaling.betaSlow, 1);
+  EXPECT_EQ(scaling.mscale, std::nullopt);
+  EXPECT_EQ(scaling.mscaleAllDim, std::nullopt);
+  EXPECT_EQ(scaling.attentionFactor, std::nullopt);
+  EXPECT_TRUE(scaling.truncate);
+  EXPECT_EQ(scaling.originalMaxPosition, 4096);
+}
+
+TEST(ScalingTest, LengthFallsBackToTheWholeOne) {
+  Scaling scaling = good(llama(R"("max_position_embeddings": 2048,
+      "rope_scaling": {"rope_type": "yarn", "factor": 4})"))
+                        .scaling;
+  EXPECT_EQ(scaling.originalMaxPosition, 2048);
+}
+
+} // namespace

@@ -1,0 +1,133 @@
+//===- RobustnessTest.cpp - no text is too strange --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestSupport.h"
+
+#include "posenc/Frontend/Json.h"
+
+#include <random>
+
+using namespace posenc::frontend;
+using namespace posenc::frontend::test;
+
+namespace {
+
+const char config[] = R"({
+  "architectures": ["DeepseekV3ForCausalLM"],
+  "model_type": "deepseek_v3",
+  "hidden_size": 7168,
+  "num_attention_heads": 128,
+  "num_key_value_heads": 128,
+  "qk_rope_head_dim": 64,
+  "max_position_embeddings": 163840,
+  "rope_theta": 10000.0,
+  "rope_scaling": {
+    "beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0,
+    "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096,
+    "type": "yarn"
+  },
+  "rope_interleave": true,
+  "text_config": {"model_type": "llama", "r\u00e9sum\u00e9": [1e-6, null]},
+  "torch_dtype": "bfloat16"
+})";
+
+/// Whatever the text, there is a config or an error, and every diagnostic
+/// points into the text.
+void check(llvm::StringRef text) {
+  Outcome outcome = read(text);
+  EXPECT_EQ(outcome.config.has_value(), outcome.count(Severity::Error) == 0);
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  for (const Diagnostic &diag : outcome.diags) {
+    ASSERT_GE(diag.line, 1u);
+    ASSERT_LE(diag.line, lines.size());
+    ASSERT_GE(diag.col, 1u);
+    ASSERT_LE(diag.col, lines[diag.line - 1].size() + 1);
+    ASSERT_FALSE(diag.message.empty());
+  }
+}
+
+TEST(RobustnessTest, TheConfigItselfIsGood) {
+  Outcome outcome = read(config);
+  EXPECT_TRUE(outcome.config);
+  EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+}
+
+TEST(RobustnessTest, EveryPrefix) {
+  llvm::StringRef whole = config;
+  for (size_t size = 0; size != whole.size(); ++size) {
+    // A copy of its own, for the sanitizer to see reads behind its end.
+    std::string prefix = whole.take_front(size).str();
+    Outcome outcome = read(prefix);
+    EXPECT_FALSE(outcome.config);
+    EXPECT_EQ(outcome.diags.size(), 1u);
+    check(prefix);
+  }
+}
+
+TEST(RobustnessTest, MutatedBytes) {
+  std::mt19937 random(20240229);
+  const llvm::StringRef tokens[] = {
+      "null", "true", "-1",  "0",           "1e999",   "NaN",     "{}",
+      "[]",   "\"\"", "0.5", "{\"a\": {}}", "\\ud800", "\xED\xA0"};
+  for (int round = 0; round != 20000; ++round) {
+    std::string text = config;
+    for (unsigned left = 1 + random() % 4; left; --left) {
+      size_t at = random() % text.size();
+      switch (random() % 4) {
+      case 0:
+        text[at] = char(random());
+        break;
+      case 1:
+        text.erase(at, 1 + random() % 20);
+        break;
+      case 2:
+        text.insert(at, text.substr(random() % text.size(), random() % 40));
+        break;
+      case 3:
+        // In the place of a value, where the checks of the config begin.
+        at = text.find(": ", at);
+        if (at != std::string::npos)
+          text.replace(at + 2, text.find_first_of(",}\n", at) - at - 2,
+                       tokens[random() % std::size(tokens)].str());
+        break;
+      }
+      if (text.empty())
+        break;
+    }
+    check(text);
+  }
+}
+
+TEST(RobustnessTest, DeepNesting) {
+  constexpr size_t depth = 1000000;
+  check(std::string(depth, '['));
+  check(std::string(depth, '[') + std::string(depth, ']'));
+  check(std::string(depth, '{'));
+  std::string objects;
+  for (size_t i = 0; i != depth; ++i)
+    objects += "{\"a\":";
+  check(objects);
+}
+
+TEST(RobustnessTest, LargeTexts) {
+  std::string many = "{\"a\": [0";
+  for (int i = 0; i != 1000000; ++i)
+    many += ",0";
+  check(many + "]}");
+  check(std::string((16 << 20) + 1, ' '));
+
+  // A hundred thousand keys, in the places where keys are compared.
+  std::string keys = "{\"type\": \"linear\", \"factor\": 2";
+  for (int i = 0; i != 100000; ++i)
+    keys += ", \"" + std::to_string(i) + "\": NaN";
+  keys += "}";
+  check(llama("\"rope_scaling\": " + keys + ", \"rope_parameters\": " + keys));
+}
+
+} // namespace

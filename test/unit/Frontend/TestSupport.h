@@ -1,0 +1,83 @@
+//===- TestSupport.h - configs for the tests --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TEST_UNIT_FRONTEND_TESTSUPPORT_H
+#define POSENC_TEST_UNIT_FRONTEND_TESTSUPPORT_H
+
+#include "posenc/Frontend/ModelConfig.h"
+
+#include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
+
+namespace posenc::frontend::test {
+
+struct Outcome {
+  std::optional<ModelConfig> config;
+  llvm::SmallVector<Diagnostic> diags;
+
+  unsigned count(Severity severity) const {
+    return llvm::count_if(
+        diags, [&](const Diagnostic &d) { return d.severity == severity; });
+  }
+  std::string printed() const {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    printDiagnostics(os, diags);
+    return text;
+  }
+};
+
+inline Outcome read(llvm::StringRef text, const ReadOptions &options = {}) {
+  Outcome result;
+  result.config = readModelConfig(text, "config.json", result.diags, options);
+  return result;
+}
+
+/// A text with one position marked by a caret, which is taken out.
+struct Marked {
+  std::string text;
+  unsigned line = 1, col = 1;
+
+  explicit Marked(llvm::StringRef marked) {
+    auto [before, after] = marked.split('^');
+    text = before.str() + after.str();
+    line = 1 + before.count('\n');
+    col = 1 + before.size() - (before.rfind('\n') + 1);
+  }
+};
+
+/// Keys that suffice for a model, to be followed by others.
+inline std::string llama(llvm::StringRef members) {
+  std::string text = "{\n"
+                     "  \"model_type\": \"llama\",\n"
+                     "  \"hidden_size\": 4096,\n"
+                     "  \"num_attention_heads\": 32";
+  if (!members.empty())
+    text += ",\n  " + members.str();
+  return text + "\n}\n";
+}
+
+inline testing::AssertionResult hasDiagnostic(const Outcome &outcome,
+                                              Severity severity,
+                                              const Marked &marked,
+                                              llvm::StringRef key) {
+  for (const Diagnostic &diag : outcome.diags)
+    if (diag.severity == severity && diag.line == marked.line &&
+        diag.col == marked.col &&
+        llvm::StringRef(diag.message).contains("'" + key.str() + "'"))
+      return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << "nothing at " << marked.line << ":" << marked.col << " with '"
+         << key.str() << "' in\n"
+         << outcome.printed() << "of\n"
+         << marked.text;
+}
+
+} // namespace posenc::frontend::test
+
+#endif // POSENC_TEST_UNIT_FRONTEND_TESTSUPPORT_H

@@ -1,0 +1,64 @@
+//===- SinusoidalTest.cpp - Sinusoidal rows and their shift -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtils.h"
+
+using namespace posenc::reference;
+
+TEST(Sinusoidal, OrdersHoldTheSameNumbers) {
+  const int64_t dim = 8;
+  std::vector<int64_t> positions{0, 1, 1000};
+  CosSinTable table = sincos(plainSpec(dim), {}, positions, {3});
+  Array mixed =
+      sinusoidal(plainSpec(dim), positions, SinusoidalOrder::Interleaved);
+  Array sinCos = sinusoidal(plainSpec(dim), positions, SinusoidalOrder::SinCos);
+  Array cosSin = sinusoidal(plainSpec(dim), positions, SinusoidalOrder::CosSin);
+  EXPECT_EQ(mixed.shape, (std::vector<int64_t>{3, dim}));
+  for (size_t row = 0; row < 3; ++row) {
+    for (size_t i = 0; i < 4; ++i) {
+      long double sine = table.sin.values[row * 4 + i];
+      long double cosine = table.cos.values[row * 4 + i];
+      EXPECT_EQ(mixed.values[row * 8 + 2 * i], sine);
+      EXPECT_EQ(mixed.values[row * 8 + 2 * i + 1], cosine);
+      EXPECT_EQ(sinCos.values[row * 8 + i], sine);
+      EXPECT_EQ(sinCos.values[row * 8 + 4 + i], cosine);
+      EXPECT_EQ(cosSin.values[row * 8 + i], cosine);
+      EXPECT_EQ(cosSin.values[row * 8 + 4 + i], sine);
+    }
+  }
+}
+
+TEST(Sinusoidal, FirstRowsByHand) {
+  Array rows = sinusoidal(plainSpec(4), {0, 1}, SinusoidalOrder::Interleaved);
+  EXPECT_EQ(rows.values[0], 0.0L);
+  EXPECT_EQ(rows.values[1], 1.0L);
+  EXPECT_TRUE(isClose(rows.values[4], std::sin(1.0L), 0x1p-62L));
+  EXPECT_TRUE(isClose(rows.values[5], std::cos(1.0L), 0x1p-62L));
+  EXPECT_TRUE(isClose(rows.values[6], std::sin(0.01L), 0x1p-62L));
+  EXPECT_TRUE(isClose(rows.values[7], std::cos(0.01L), 0x1p-62L));
+}
+
+static void expectShift(SinusoidalOrder order, bool interleaved, int64_t from,
+                        int64_t to, int64_t rotation) {
+  FrequencySpec spec = plainSpec(64);
+  RotateOptions options = rotateAlong({0}, interleaved);
+  Array row = sinusoidal(spec, {from}, order);
+  Array turned = rope(row, spec, {}, {rotation}, options);
+  Array expected = sinusoidal(spec, {to}, order);
+  for (size_t i = 0; i < 64; ++i)
+    EXPECT_LE(std::fabs(turned.values[i] - expected.values[i]), 0x1p-62L);
+}
+
+TEST(Sinusoidal, ShiftIsARotation) {
+  // A pair (sin, cos) turns backwards, a pair (cos, sin) forwards.
+  expectShift(SinusoidalOrder::Interleaved, true, 7, 10, -3);
+  expectShift(SinusoidalOrder::SinCos, false, 7, 10, -3);
+  expectShift(SinusoidalOrder::CosSin, false, 7, 10, 3);
+  expectShift(SinusoidalOrder::CosSin, false, 2147483647,
+              int64_t(2147483647) - 1000000, -1000000);
+}

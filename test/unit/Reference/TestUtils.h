@@ -1,0 +1,69 @@
+//===- TestUtils.h - What the reference tests share -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TEST_UNIT_REFERENCE_TESTUTILS_H
+#define POSENC_TEST_UNIT_REFERENCE_TESTUTILS_H
+
+#include "posenc/Reference/Compare.h"
+#include "posenc/Reference/Ops.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace posenc::reference {
+
+inline FrequencySpec plainSpec(int64_t dim, double base = 10000.0) {
+  FrequencySpec spec;
+  spec.dim = dim;
+  spec.base = base;
+  return spec;
+}
+
+/// YaRN with the numbers of the golden rows: s = 4, L = 4096.
+inline FrequencySpec yarnSpec(int64_t dim = 16) {
+  FrequencySpec spec = plainSpec(dim);
+  spec.kind = ScalingKind::Yarn;
+  spec.factor = 4;
+  spec.originalMaxPosition = 4096;
+  return spec;
+}
+
+/// Standard normal values that \p type holds exactly.
+inline Array randomArray(std::vector<int64_t> shape, DType type,
+                         unsigned seed = 7) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal;
+  Array result;
+  result.values.resize(size_t(numElements(shape)));
+  for (long double &value : result.values)
+    value = roundTo(type, normal(generator));
+  result.shape = std::move(shape);
+  return result;
+}
+
+inline RotateOptions rotateAlong(std::vector<int64_t> positionDims,
+                                 bool interleaved = false) {
+  RotateOptions options;
+  options.positionDims = std::move(positionDims);
+  options.interleaved = interleaved;
+  return options;
+}
+
+/// |a - b| <= bound * |b|.
+inline ::testing::AssertionResult isClose(long double a, long double b,
+                                          long double bound) {
+  if (std::fabs(a - b) <= bound * std::fabs(b))
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << double(a) << " is not close to " << double(b);
+}
+
+} // namespace posenc::reference
+
+#endif // POSENC_TEST_UNIT_REFERENCE_TESTUTILS_H

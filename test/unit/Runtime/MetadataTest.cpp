@@ -1,0 +1,213 @@
+//===- MetadataTest.cpp - Metadata that is wrong ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MemoryLibrary.h"
+#include "Signature.h"
+#include "Support.h"
+
+#include <gtest/gtest.h>
+
+using namespace posenc::runtime;
+using namespace posenc::test;
+
+namespace {
+
+std::string parse(const std::string &text) {
+  Metadata metadata;
+  std::string error;
+  return parseMetadata(text.data(), text.size(), metadata, error) ? "" : error;
+}
+
+/// The error for a library with one function of these parts.
+std::string function(const std::string &inputs, const std::string &outputs,
+                     const std::string &sizes) {
+  return parse(libraryJson(functionJson("f", inputs, outputs, sizes)));
+}
+
+/// A metadata text with every feature.
+std::string rich() {
+  return libraryJson(
+      functionJson("f",
+                   tensorJson("q", "bf16", "\"n0\",\"n1\",32,128") + "," +
+                       scalarJson("count", "i64"),
+                   tensorJson("out", "f32", "\"count\",\"n1\",0"),
+                   "\"n0\",\"n1\"") +
+          "," + functionJson("g", "", "", ""),
+      "\"x86-64-v3\"");
+}
+
+TEST(Metadata, Good) {
+  EXPECT_EQ(parse(rich()), "");
+  EXPECT_EQ(parse("{\"posenc\":\"9\",\"abi\":1,\"prefix\":\"p\","
+                  "\"functions\":[],\"later\":{\"x\":[1.5,null]}}"),
+            "");
+}
+
+TEST(Metadata, TopLevel) {
+  EXPECT_EQ(parse("[]"), "not an object");
+  EXPECT_EQ(parse("{}"), "no 'abi'");
+  EXPECT_EQ(parse("{\"abi\":\"1\"}"), "'abi' is not an integer");
+  EXPECT_EQ(parse("{\"abi\":1.0}"), "'abi' is not an integer");
+  EXPECT_EQ(parse("{\"abi\":0}"), "abi 0 is unknown; this runtime knows abi 1");
+  EXPECT_EQ(parse("{\"abi\":1}"), "no 'posenc'");
+  EXPECT_EQ(parse("{\"abi\":1,\"posenc\":1}"), "'posenc' is not a string");
+  EXPECT_EQ(parse("{\"abi\":1,\"posenc\":\"1\"}"), "no 'prefix'");
+  std::string head = "{\"abi\":1,\"posenc\":\"1\",\"prefix\":";
+  EXPECT_EQ(parse(head + "\"a-b\",\"functions\":[]}"),
+            "the prefix 'a-b' cannot be part of a C identifier");
+  EXPECT_EQ(parse(head + "\"\",\"functions\":[]}"),
+            "'prefix' is empty or has control characters");
+  EXPECT_EQ(parse(head + "\"p\"}"), "no 'functions'");
+  EXPECT_EQ(parse(head + "\"p\",\"functions\":{}}"),
+            "'functions' is not an array");
+  EXPECT_EQ(parse(head + "\"p\",\"functions\":[1]}"),
+            "functions[0]: not an object");
+  EXPECT_EQ(parse(head + "\"p\",\"targets\":[1],\"functions\":[]}"),
+            "targets[0]: not a name");
+  EXPECT_EQ(parse(head + "\"p\",\"llvm\":22,\"functions\":[]}"),
+            "'llvm' is not a string");
+}
+
+TEST(Metadata, Functions) {
+  std::string one = functionJson("f", "", "", "");
+  EXPECT_EQ(parse(libraryJson(one + "," + one)),
+            "functions[1]: the function 'f' again");
+  auto withSymbol = [](const std::string &symbol) {
+    return parse(libraryJson("{\"name\":\"f\",\"symbol\":\"" + symbol +
+                             "\",\"inputs\":[],\"outputs\":[],\"sizes\":[]}"));
+  };
+  EXPECT_EQ(withSymbol("m_x"), "");
+  // A function of the C library must not be reached.
+  for (const char *symbol : {"system", "m", "mm_f", "m_f-g", "m_f\\u00e9"})
+    EXPECT_NE(withSymbol(symbol), "") << symbol;
+  EXPECT_EQ(parse(libraryJson("{\"symbol\":\"m_f\"}")),
+            "functions[0]: no 'name'");
+  EXPECT_EQ(parse(libraryJson("{\"name\":\"a\\nb\"}")),
+            "functions[0]: 'name' is empty or has control characters");
+  EXPECT_EQ(parse(libraryJson("{\"name\":\"f\",\"symbol\":\"m_f\"}")),
+            "functions[0]: no 'inputs'");
+}
+
+TEST(Metadata, Arguments) {
+  EXPECT_EQ(function("1", "", ""), "functions[0].inputs[0]: not an object");
+  EXPECT_EQ(function("{}", "", ""), "functions[0].inputs[0]: no 'name'");
+  EXPECT_EQ(function(tensorJson("x", "f31", ""), "", ""),
+            "functions[0].inputs[0]: unknown dtype 'f31'");
+  EXPECT_EQ(
+      function("{\"name\":\"x\",\"kind\":\"what\",\"dtype\":\"f32\"}", "", ""),
+      "functions[0].inputs[0]: unknown kind 'what'");
+  EXPECT_EQ(function(scalarJson("x", "f32"), "", ""),
+            "functions[0].inputs[0]: a scalar of dtype 'f32'");
+  EXPECT_EQ(function("", scalarJson("x", "i64"), ""),
+            "functions[0].outputs[0]: an output is a scalar");
+  EXPECT_EQ(
+      function(tensorJson("x", "f32", ""), tensorJson("x", "f32", ""), ""),
+      "functions[0].outputs[0]: the name 'x' again");
+  EXPECT_EQ(function("{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f32\"}",
+                     "", ""),
+            "functions[0].inputs[0]: no 'shape'");
+}
+
+TEST(Metadata, Shapes) {
+  auto shape = [](const std::string &text, const std::string &sizes = "") {
+    return function(tensorJson("x", "f32", text), "", sizes);
+  };
+  EXPECT_EQ(shape("0"), "");
+  EXPECT_EQ(shape("9223372036854775807"), "");
+  for (const char *bad : {"-1", "1.5", "null", "[]", "\"\"", "true"})
+    EXPECT_EQ(shape(bad),
+              "functions[0].inputs[0].shape[0]: neither a size nor a name");
+  EXPECT_EQ(shape("\"n\""),
+            "functions[0]: the shape of 'x' names 'n', which is neither a size "
+            "nor a scalar input");
+  EXPECT_EQ(shape("\"x\""),
+            "functions[0]: the shape of 'x' names 'x', which is neither a size "
+            "nor a scalar input");
+  EXPECT_EQ(shape("\"n\"", "\"n\",\"n\""), "functions[0].sizes[1]: 'n' again");
+  EXPECT_EQ(shape("\"n\"", "\"n\",\"m\""),
+            "functions[0].sizes[1]: no tensor has the size 'm'");
+  EXPECT_EQ(shape("\"n\"", "1"), "functions[0].sizes[0]: not a name");
+  EXPECT_EQ(
+      function(scalarJson("n", "i64") + "," + tensorJson("x", "f32", "\"n\""),
+               "", "\"n\""),
+      "functions[0]: 'n' is both a size and a scalar input");
+  std::string many = "1";
+  for (int i = 0; i < 32; ++i)
+    many += ",1";
+  EXPECT_EQ(shape(many), "functions[0].inputs[0]: rank 33 is more than 32");
+}
+
+TEST(Metadata, SizeIsBounded) {
+  std::string text = rich() + std::string(maxMetadataSize, ' ');
+  EXPECT_EQ(parse(text), "more than 16777216 bytes");
+}
+
+TEST(Metadata, EveryTruncationIsAnError) {
+  std::string text = rich();
+  for (size_t length = 0; length < text.size(); ++length)
+    EXPECT_NE(parse(text.substr(0, length)), "") << length;
+}
+
+int32_t nothing() { return 0; }
+
+void *lookupAny(void *, const char *) { return addressOf(nothing); }
+
+/// Whatever is still accepted after a change must be usable.
+TEST(Metadata, MutationsNeverCrash) {
+  std::mt19937 random(7);
+  std::string text = rich();
+  int accepted = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string error;
+    Library library =
+        Library::fromSymbols(mutate(text, random), lookupAny, nullptr, error);
+    if (!library) {
+      EXPECT_NE(error, "");
+      continue;
+    }
+    ++accepted;
+    for (size_t f = 0; f < library.numFunctions(); ++f)
+      for (size_t a = 0; a < library.function(f).numInputs(); ++a)
+        EXPECT_NE(library.function(f).input(a).type(), "");
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+/// Deletes, doubles and swaps whole tokens, which bytes seldom hit.
+TEST(Metadata, TokenMutationsNeverCrash) {
+  std::vector<std::string> tokens(1);
+  for (char c : rich()) {
+    if (std::string("{}[]:,").find(c) != std::string::npos) {
+      tokens.push_back(std::string(1, c));
+      tokens.emplace_back();
+    } else {
+      tokens.back().push_back(c);
+    }
+  }
+  std::mt19937 random(8);
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<std::string> list = tokens;
+    size_t a = random() % list.size(), b = random() % list.size();
+    switch (random() % 3) {
+    case 0:
+      std::swap(list[a], list[b]);
+      break;
+    case 1:
+      list.erase(list.begin() + static_cast<ptrdiff_t>(a));
+      break;
+    default:
+      list.insert(list.begin() + static_cast<ptrdiff_t>(a), list[b]);
+    }
+    std::string text;
+    for (const std::string &token : list)
+      text += token;
+    parse(text);
+  }
+}
+
+} // namespace
