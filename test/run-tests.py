@@ -228,7 +228,7 @@ def main():
     source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(
         description="Runs every test; the last line is 'N passed, N failed'.")
-    parser.add_argument("--build", default=os.path.join(source, "build"),
+    parser.add_argument("--build-dir", default=os.path.join(source, "build"),
                         help="build tree, default: build beside test")
     parser.add_argument("--lit", default=find_lit(), help="the lit script")
     parser.add_argument("--lit-root", action="append",
@@ -242,8 +242,8 @@ def main():
 
     roots, units = options.lit_root, options.unit
     if not roots and not units:
-        roots = [os.path.join(options.build, "test")]
-        listing = os.path.join(options.build, "test", "unit-tests.txt")
+        roots = [os.path.join(options.build_dir, "test")]
+        listing = os.path.join(options.build_dir, "test", "unit-tests.txt")
         try:
             with open(listing, encoding="utf-8") as file:
                 units = file.read().split("\n")

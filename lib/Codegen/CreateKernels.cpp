@@ -100,6 +100,8 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function) {
           inputs[input.getArgNumber()].getType() == arg->getType() &&
           inputs[input.getArgNumber()].getSizes() == arg->getSizes() &&
           llvm::all_of(input.getUses(), [&](OpOperand &use) {
+            if (isa<tensor::DimOp>(use.getOwner()))
+              return true;
             return use.getOwner() == result.getOwner() &&
                    (use.getOperandNumber() == index || dps.isDpsInit(&use));
           }))
@@ -148,6 +150,12 @@ static LogicalResult createKernel(RewriterBase &rewriter,
   Location loc = function.getLoc();
   auto terminator =
       cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  // Inputs are read only: bufferization must not take one for scratch memory.
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (isa<RankedTensorType>(function.getArgument(i).getType()))
+      function.setArgAttr(
+          i, bufferization::BufferizationDialect::kWritableAttrName,
+          rewriter.getBoolAttr(false));
   SmallVector<Value> destinations;
   for (Type type : function.getResultTypes()) {
     auto tensor = cast<RankedTensorType>(type);

@@ -32,8 +32,8 @@ ParseResult parseTableOrder(OpAsmParser &parser, TableOrderAttr &order);
 void printTableOrder(OpAsmPrinter &printer, Operation *op,
                      TableOrderAttr order);
 
-/// One type for both tables, or both types where they differ (which does not
-/// verify, but must print).
+/// One type for both tables, or both types where they differ, as memrefs of
+/// different layouts do.
 ParseResult parseTableTypes(OpAsmParser &parser, Type &cos, Type &sin);
 void printTableTypes(OpAsmPrinter &printer, Operation *op, Type cos, Type sin);
 

@@ -256,6 +256,23 @@ FailureOr<TilingResult> mlir::posenc::detail::generateResultTileValue(
       getTiledImplementation(op, builder, domainOffsets, domainSizes);
   if (failed(tile))
     return failure();
-  return TilingResult{
-      tile->tiledOps, {tile->tiledValues[resultNumber]}, tile->generatedSlices};
+  // A dynamic dimension that is no loop is computed whole, which may be more
+  // than was asked for.
+  Value value = tile->tiledValues[resultNumber];
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  OpOperand *init = dps.getTiedOpOperand(op->getResult(resultNumber));
+  auto type = cast<ShapedType>(init->get().getType());
+  SmallVector<int64_t> symbols =
+      positional(op).getDimSymbols(init->getOperandNumber());
+  bool mayExceed = false;
+  for (auto [dim, symbol] : llvm::enumerate(symbols))
+    mayExceed |= type.isDynamicDim(dim) &&
+                 (symbol < 0 || symbol >= positional(op).getNumLoops());
+  if (mayExceed) {
+    SmallVector<OpFoldResult> zeros(sizes.size(), builder.getIndexAttr(0));
+    SmallVector<OpFoldResult> ones(sizes.size(), builder.getIndexAttr(1));
+    value = tensor::ExtractSliceOp::create(builder, op->getLoc(), value, zeros,
+                                           sizes, ones);
+  }
+  return TilingResult{tile->tiledOps, {value}, tile->generatedSlices};
 }

@@ -50,6 +50,12 @@ SmallVector<int64_t> mlir::posenc::getRotatedSymbols(Type type,
   return symbols;
 }
 
+bool mlir::posenc::haveSameShape(Type a, Type b) {
+  auto shapedA = cast<ShapedType>(a), shapedB = cast<ShapedType>(b);
+  return shapedA.getElementType() == shapedB.getElementType() &&
+         shapedA.getShape() == shapedB.getShape();
+}
+
 LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions, AxesAttr axes,
                                  int64_t numPairs, StringRef constraint) {
   if (!axes)

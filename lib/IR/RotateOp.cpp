@@ -41,12 +41,13 @@ LogicalResult RotateOp::verify() {
       return emitOpError() << "expected one operand for each table, got "
                            << getODSOperands(table).size();
   auto table = cast<ShapedType>(getCos().getType());
-  if (table != getSin().getType() || table.getRank() < 1 ||
+  if (!haveSameShape(table, getSin().getType()) || table.getRank() < 1 ||
       table.isDynamicDim(table.getRank() - 1) ||
       table.getDimSize(table.getRank() - 1) < 1 ||
       table.getDimSize(table.getRank() - 1) > 32768)
-    return emitOpError() << "expected tables of one type with a static last "
-                            "dimension between 1 and 32768, got "
+    return emitOpError() << "expected tables of one shape and element type "
+                            "with a static last dimension between 1 and "
+                            "32768, got "
                          << table << " and " << getSin().getType()
                          << " (rotate_c3)";
   if (failed(verifyRotation(

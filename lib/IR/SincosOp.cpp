@@ -29,9 +29,9 @@ std::optional<unsigned> SincosOp::getScalarPositionOperand() {
 
 LogicalResult SincosOp::verify() {
   if (getInits().size() != 2 ||
-      getInits()[0].getType() != getInits()[1].getType())
-    return emitOpError()
-           << "expected two destinations of the same type (sincos_c1)";
+      !haveSameShape(getInits()[0].getType(), getInits()[1].getType()))
+    return emitOpError() << "expected two destinations of the same shape and "
+                            "element type (sincos_c1)";
   auto type = cast<ShapedType>(getInits()[0].getType());
   int64_t numPairs = getFrequencies().getNumPairs();
   if (type.getRank() < 1 || type.getDimSize(type.getRank() - 1) != numPairs)

@@ -12,7 +12,6 @@
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,6 +48,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   unsigned vectorBytes = options.vectorBytes;
   manager.addPass(createConvertPosencRopeToVectorPass({vectorBytes}));
   manager.addPass(createConvertPosencSinusoidalToVectorPass({vectorBytes}));
+  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   bufferization::buildBufferDeallocationPipeline(manager, {});
@@ -68,12 +68,8 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
-  if (!options.nativeBF16) {
-    // The backend would call __truncsfbf2, which libgcc may not have.
-    arith::ArithExpandOpsPassOptions expand;
-    expand.includeBf16 = true;
-    manager.addPass(arith::createArithExpandOpsPass(expand));
-  }
+  if (!options.nativeBF16)
+    manager.addPass(createPosencExpandBF16Pass());
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createConvertVectorToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());

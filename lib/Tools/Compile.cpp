@@ -14,6 +14,7 @@
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/KernelModule.h"
 #include "posenc/Tools/Diagnostics.h"
+#include "posenc/Tools/Guard.h"
 #include "posenc/Tools/Input.h"
 #include "posenc/Tools/Options.h"
 
@@ -22,6 +23,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -110,7 +112,7 @@ static std::string generateCode(llvm::Module &module, const TargetSpec &target,
 /// Writes the text to standard output, or adds it to the files.
 static llvm::Error write(OutputFiles &files, StringRef path, StringRef text) {
   if (path != "-")
-    return files.add(path, text);
+    return files.add(path, text).takeError();
   llvm::outs() << text;
   llvm::outs().flush();
   return llvm::Error::success();
@@ -129,12 +131,14 @@ static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
     return write(files, request.output, *archive);
   }
   OutputFiles scratch;
-  if (llvm::Error error = scratch.add(request.output + ".o", object))
-    return error;
+  llvm::Expected<std::string> scratchName =
+      scratch.add(request.output + ".o", object);
+  if (!scratchName)
+    return scratchName.takeError();
   llvm::Expected<std::string> library = files.reserve(request.output);
   if (!library)
     return library.takeError();
-  return linkShared(scratch.getTemporaryName(), *library, name,
+  return linkShared(*scratchName, *library, name,
                     request.target.triple,
                     request.threads == Threads::OpenMP);
 }
@@ -160,7 +164,7 @@ static int compile(const Request &request) {
     if (!request.saveTemps || request.output == "-" ||
         stem + suffix.str() == request.output)
       return llvm::Error::success();
-    return files.add(stem + suffix.str(), text);
+    return files.add(stem + suffix.str(), text).takeError();
   };
   auto finish = [&](llvm::Error error) {
     if (!error)
@@ -231,5 +235,92 @@ static int compile(const Request &request) {
     headerPath = llvm::sys::path::parent_path(request.output);
     llvm::sys::path::append(headerPath, name + ".h");
   }
-  return finish(files.add(headerPath, header));
+  return finish(files.add(headerPath, header).takeError());
+}
+
+static std::optional<int> parseArguments(int argc, char **argv,
+                                         Request &request) {
+  OptionParser parser("posenc-compile", "IN.{mlir,json} -o OUT [options]",
+                      "Compiles positional encodings to kernels: MLIR with "
+                      "posenc operations at any stage,\nor a model's "
+                      "config.json.");
+  std::optional<std::string> output, header, emit, threads;
+  std::vector<std::string> targets;
+  parser.add("o", "OUT", "output file; - is standard output", output);
+  parser.add("emit", "KIND",
+             "posenc, linalg, vector, llvm, llvm-ir, asm, obj, static or "
+             "shared (default: by OUT)",
+             emit);
+  parser.add("target", "CPU",
+             "host, or [x86-64:|aarch64:]CPU[+feature...] (default: host)",
+             targets);
+  parser.add("dtype", "TYPE", "f32, bf16, f16 or f64 (default: the config's)",
+             request.inputOptions.dtype);
+  parser.add("pairing", "PAIRING",
+             "half or interleaved (default: the model's)",
+             request.inputOptions.pairing);
+  parser.add("kernels", "NAME,...", "functions to compile (default: all)",
+             [&](StringRef text) -> std::optional<std::string> {
+               SmallVector<StringRef> names;
+               text.split(names, ',');
+               for (StringRef name : names) {
+                 if (name.empty())
+                   return "has an empty name";
+                 request.inputOptions.kernels.push_back(name.str());
+               }
+               return std::nullopt;
+             });
+  parser.add("threads", "none", "compile without threads (default: OpenMP)",
+             threads);
+  parser.add("header", "FILE", "where the C header goes (default: beside OUT)",
+             header);
+  parser.add("save-temps", "keep the file of every stage beside OUT",
+             request.saveTemps);
+
+  std::vector<std::string> inputs;
+  if (std::optional<int> code =
+          parser.parse(ArrayRef(argv + 1, argv + argc), inputs))
+    return code;
+  auto usage = [](const llvm::Twine &message) {
+    llvm::errs() << "posenc-compile: error: " << message << "\n";
+    return kExitUsage;
+  };
+  if (inputs.size() != 1)
+    return usage("expected one input, got " + llvm::Twine(inputs.size()));
+  request.input = inputs.front();
+  request.output = output.value_or("");
+  request.header = header.value_or("");
+  if (request.output.empty())
+    return usage("no output: give -o OUT");
+  if (emit && (*emit == "ptx" || *emit == "cubin" || *emit == "spirv"))
+    return usage("--emit=" + *emit + " needs a GPU target, and there is none");
+  std::optional<Emit> kind =
+      emit ? parseEmit(*emit) : getEmitOfSuffix(request.output);
+  if (!kind)
+    return usage(emit ? "unknown kind '" + *emit + "' of output"
+                      : "the suffix of '" + request.output +
+                            "' says no kind of output: give --emit");
+  request.emit = *kind;
+  if (request.emit == Emit::Shared && request.output == "-")
+    return usage("a shared library cannot go to standard output");
+  if (threads && *threads != "none")
+    return usage("unknown threads '" + *threads + "': expected none");
+  if (threads)
+    request.threads = Threads::None;
+  if (targets.size() > 1)
+    return usage("several targets in one library are not supported");
+
+  llvm::Expected<TargetSpec> target =
+      TargetSpec::parse(targets.empty() ? "host" : targets.front());
+  if (!target)
+    return usage(llvm::toString(target.takeError()));
+  request.target = *target;
+  return std::nullopt;
+}
+
+int mlir::posenc::compileMain(int argc, char **argv) {
+  Request request;
+  if (std::optional<int> code = parseArguments(argc, argv, request))
+    return *code;
+  return runGuarded([&] { return compile(request); });
 }

@@ -32,10 +32,11 @@ llvm::Expected<std::string> OutputFiles::reserve(llvm::StringRef path) {
   return name;
 }
 
-llvm::Error OutputFiles::add(llvm::StringRef path, llvm::StringRef content) {
+llvm::Expected<std::string> OutputFiles::add(llvm::StringRef path,
+                                             llvm::StringRef content) {
   llvm::Expected<std::string> name = reserve(path);
   if (!name)
-    return name.takeError();
+    return name;
   llvm::raw_fd_ostream stream(files.back().temporary.FD,
                               /*shouldClose=*/false);
   stream << content;
@@ -45,7 +46,7 @@ llvm::Error OutputFiles::add(llvm::StringRef path, llvm::StringRef content) {
     return llvm::createStringError("cannot write '" + path +
                                    "': " + error.message());
   }
-  return llvm::Error::success();
+  return name;
 }
 
 llvm::Error OutputFiles::commit() {

@@ -22,8 +22,8 @@ public:
   OutputFiles() = default;
   ~OutputFiles();
 
-  /// Adds a file with this content.
-  llvm::Error add(llvm::StringRef path, llvm::StringRef content);
+  /// Adds a file with this content; returns its temporary name.
+  llvm::Expected<std::string> add(llvm::StringRef path, llvm::StringRef content);
   /// Adds a file that someone else will write; returns its temporary name.
   llvm::Expected<std::string> reserve(llvm::StringRef path);
   /// Renames all files to their names.

@@ -192,6 +192,16 @@ func.func @sincos_memref_scalar(%p: i64, %c: memref<16x4xf64>, %s: memref<16x4xf
   return
 }
 
+// Bufferization may give the destinations different layouts.
+// CHECK-LABEL: func @sincos_memref_layouts(
+// CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : i64)
+// CHECK-SAME: outs(%arg1, %arg2 : memref<?x4xf32>, memref<?x4xf32, strided<[8, 1], offset: 4>>){{$}}
+func.func @sincos_memref_layouts(%p: i64, %c: memref<?x4xf32>, %s: memref<?x4xf32, strided<[8, 1], offset: 4>>) {
+  posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i64)
+    outs(%c, %s : memref<?x4xf32>, memref<?x4xf32, strided<[8, 1], offset: 4>>)
+  return
+}
+
 //===----------------------------------------------------------------------===//
 // rotate
 //===----------------------------------------------------------------------===//
@@ -389,6 +399,17 @@ func.func @rotate_in_place(%x: tensor<?x4xf32>, %c: tensor<?x2xf32>, %s: tensor<
     tables(%c, %s : tensor<?x2xf32>, tensor<?x2xf32>) dims = [0] offset = 0
     outs(%x : tensor<?x4xf32>) {test.note = "kept"}
   return %r : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: func @rotate_memref_layouts(
+// CHECK: posenc.rotate half ins(%arg0 : memref<?x8xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : memref<?x4xf32>, memref<?x4xf32, strided<[8, 1], offset: 4>>)
+// CHECK-SAME: dims = [0] outs(%arg0 : memref<?x8xf32>){{$}}
+func.func @rotate_memref_layouts(%x: memref<?x8xf32>, %c: memref<?x4xf32>, %s: memref<?x4xf32, strided<[8, 1], offset: 4>>) {
+  posenc.rotate half ins(%x : memref<?x8xf32>)
+    tables(%c, %s : memref<?x4xf32>, memref<?x4xf32, strided<[8, 1], offset: 4>>) dims = [0]
+    outs(%x : memref<?x8xf32>)
+  return
 }
 
 //===----------------------------------------------------------------------===//

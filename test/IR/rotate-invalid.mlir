@@ -173,7 +173,7 @@ func.func @f(%x0: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1
 
 // Tables of different shapes.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<5x4xf32>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<5x4xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>, tensor<5x4xf32>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
@@ -184,7 +184,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>, %o0
 
 // Tables of different element types.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<?x4xf16>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<?x4xf16>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>, tensor<?x4xf16>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
@@ -195,7 +195,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>, %o0
 
 // A dynamic last dimension of the tables.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x?xf32>, %s: tensor<?x?xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x?xf32>' and 'tensor<?x?xf32>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x?xf32>' and 'tensor<?x?xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x?xf32>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
@@ -206,7 +206,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x?xf32>, %s: tensor<?x?xf32>, %o0
 
 // Empty tables.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x0xf32>, %s: tensor<?x0xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x0xf32>' and 'tensor<?x0xf32>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x0xf32>' and 'tensor<?x0xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x0xf32>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
@@ -217,7 +217,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x0xf32>, %s: tensor<?x0xf32>, %o0
 
 // Tables without a dimension.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<f32>, %s: tensor<f32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<f32>' and 'tensor<f32>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<f32>' and 'tensor<f32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<f32>) dims = []
     outs(%o0 : tensor<?x8xf32>)
@@ -228,7 +228,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<f32>, %s: tensor<f32>, %o0: tensor
 
 // Too many pairs.
 func.func @f(%x0: tensor<?x65538xf32>, %c: tensor<?x32769xf32>, %s: tensor<?x32769xf32>, %o0: tensor<?x65538xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x32769xf32>' and 'tensor<?x32769xf32>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x32769xf32>' and 'tensor<?x32769xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x65538xf32>)
     tables(%c, %s : tensor<?x32769xf32>) dims = [0]
     outs(%o0 : tensor<?x65538xf32>)
@@ -239,7 +239,7 @@ func.func @f(%x0: tensor<?x65538xf32>, %c: tensor<?x32769xf32>, %s: tensor<?x327
 
 // Twice as many pairs are no 64-bit number.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x9223372036854775807xf32>, %s: tensor<?x9223372036854775807xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one type with a static last dimension between 1 and 32768, got 'tensor<?x9223372036854775807xf32>' and 'tensor<?x9223372036854775807xf32>' (rotate_c3)}}
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x9223372036854775807xf32>' and 'tensor<?x9223372036854775807xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x9223372036854775807xf32>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
@@ -484,6 +484,17 @@ func.func @f(%x0: tensor<?x8xf32>, %c: memref<?x4xf32>, %s: memref<?x4xf32>, %o0
   // expected-error @+1 {{'posenc.rotate' op mixes tensors and memrefs (rotate_c8)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : memref<?x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// One table on a memref.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: memref<?x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op mixes tensors and memrefs (rotate_c8)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x4xf32>, memref<?x4xf32>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
   return
 }

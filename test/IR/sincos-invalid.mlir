@@ -10,7 +10,7 @@
 
 // One destination.
 func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
   %r = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
     outs(%c : tensor<?x4xf32>)
   return
@@ -20,7 +20,7 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
 
 // Three destinations.
 func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
   %r:3 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
     outs(%c, %c, %c : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -30,7 +30,7 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
 
 // No destination.
 func.func @f(%p: tensor<?xi64>) {
-  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
   "posenc.sincos"(%p) <{frequencies = #posenc.frequencies<dim = 8>}> : (tensor<?xi64>) -> ()
   return
 }
@@ -39,7 +39,7 @@ func.func @f(%p: tensor<?xi64>) {
 
 // Different element types.
 func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>) {
-  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf16>)
   return
@@ -49,7 +49,7 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>) {
 
 // Different shapes, although they may agree.
 func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
     outs(%c, %s : tensor<?x4xf32>, tensor<5x4xf32>)
   return
@@ -59,7 +59,7 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>) {
 
 // A tensor and a memref.
 func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: memref<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same type (sincos_c1)}}
+  // expected-error @+1 {{'posenc.sincos' op mixes tensors and memrefs (sincos_c5)}}
   %r = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
     outs(%c, %s : tensor<?x4xf32>, memref<?x4xf32>)
   return

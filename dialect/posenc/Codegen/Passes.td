@@ -41,6 +41,22 @@ def PosencTilePositionsPass
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencExpandCopiesPass
+    : InterfacePass<"posenc-expand-copies", "::mlir::FunctionOpInterface"> {
+  let summary = "Turn memref.copy into loops";
+  let description = [{
+    A copy of strided memory is otherwise a call of a run-time library that a
+    kernel library does not have.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
+  let summary = "Turn conversions between f32 and bf16 into integer arithmetic";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

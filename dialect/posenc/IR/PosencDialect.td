@@ -29,6 +29,12 @@ def PosencDialect : Dialect {
     Precision: `cos(p*f_i)` and `sin(p*f_i)` are as if evaluated in real
     arithmetic, at every integer position; no library function is called.
     Products of f16 and bf16 tensors are formed in f32 and rounded once.
+
+    Attributes of functions: `posenc.abi`, a `#posenc.abi`, is the C signature
+    of a kernel; the unit attribute `posenc.chunked` says that its last two
+    arguments are a chunk's index and the number of chunks that its work is
+    split into. The string `posenc.name` on an argument or a result is its name
+    in headers and metadata.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -28,7 +28,8 @@ def Posenc_SincosOp : Posenc_Op<"sincos"> {
     ```
 
     Constraints:
-    - (sincos_c1) there are two destinations, of the same type.
+    - (sincos_c1) there are two destinations, of the same shape and element
+      type.
     - (sincos_c2) the destinations' last dimension is `d/2`.
     - (sincos_c3) the other dimensions are those of the positions, without the
       axes; for a scalar position there is exactly one.
@@ -78,8 +79,8 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
       shape.
     - (rotate_c2) tensors have a rank between 2 and 64 and a static last
       dimension.
-    - (rotate_c3) the tables have the same type and a static last dimension
-      between 1 and 32768.
+    - (rotate_c3) the tables have the same shape and element type and a static
+      last dimension between 1 and 32768.
     - (rotate_c4) `dims` has one entry for each leading dimension of the
       tables; entries differ and name a dimension of the tensors other than
       the last.

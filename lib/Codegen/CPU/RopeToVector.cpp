@@ -43,7 +43,8 @@ public:
       : pairing(pairing), rotaryDim(rotaryDim), offset(offset),
         compute(elementType.isF64() ? builder.getF64Type()
                                     : builder.getF32Type()),
-        lanes(vectorBytes / (elementType.isF64() ? 8 : 4)) {
+        lanes(vectorBytes / (elementType.isF64() ? 8 : 4)),
+        rowLanes(vectorBytes * 8 / elementType.getIntOrFloatBitWidth()) {
     // In the entry block: a loop must not grow the stack.
     OpBuilder::InsertionGuard guard(builder);
     auto function = op->getParentOfType<FunctionOpInterface>();
@@ -56,7 +57,7 @@ public:
     sinTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
   }
 
-  /// The lanes of a vector of pairs.
+  /// The lanes of a vector of the table.
   int64_t getLanes() const { return lanes; }
 
   /// Puts cos and sin of the pairs from `pair` on into the table.
@@ -78,7 +79,7 @@ private:
   Pairing pairing;
   int64_t rotaryDim, offset;
   Type compute;
-  int64_t lanes;
+  int64_t lanes, rowLanes;
   Value cosTable, sinTable;
 };
 
@@ -137,7 +138,7 @@ void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,
                             int64_t count) const {
   Type element = getElementTypeOrSelf(input.getType());
   forEachVector(
-      builder, loc, count, lanes,
+      builder, loc, count, rowLanes,
       [&](OpBuilder &b, Location l, Value lane, int64_t length) {
         SmallVector<Value> at = append(indices, offsetIndex(b, l, lane, first));
         Value value = vector::LoadOp::create(
@@ -150,7 +151,7 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
                             Value output, ValueRange indices) const {
   if (pairing == Pairing::Half) {
     forEachVector(
-        builder, loc, rotaryDim / 2, lanes,
+        builder, loc, rotaryDim / 2, rowLanes,
         [&](OpBuilder &b, Location l, Value pair, int64_t length) {
           SmallVector<Value> atX = append(indices, offsetIndex(b, l, pair, offset));
           SmallVector<Value> atY =
@@ -167,7 +168,7 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
         });
   } else {
     forEachVector(
-        builder, loc, rotaryDim, lanes,
+        builder, loc, rotaryDim, rowLanes,
         [&](OpBuilder &b, Location l, Value lane, int64_t length) {
           SmallVector<Value> at = append(indices, offsetIndex(b, l, lane, offset));
           Value x = load(b, l, input, at, length);

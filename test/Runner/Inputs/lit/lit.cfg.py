@@ -1,10 +1,10 @@
-# ===- lit.cfg.py - configuration of the runner's fixture
+# ===- lit.cfg.py - configuration of the runner's fixture ------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===----------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 
 import os
 import tempfile

@@ -1,0 +1,86 @@
+//===- ExpandBF16.cpp - bf16 conversions as integer arithmetic --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Without AVX512-BF16 the backend makes a call of __truncsfbf2 of the rounding
+// to bf16, which no libgcc of Debian 12 has. arith-expand selects the NaN among
+// vectors of bf16, which the backend takes apart lane by lane; here the choice
+// falls among 32-bit lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ArithBuilder.h"
+
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCEXPANDBF16PASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+/// To nearest, ties to even; a NaN becomes quiet and keeps its sign.
+struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isBF16() ||
+        !getElementTypeOrSelf(op.getIn().getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
+    ArithBuilder b(rewriter, op.getLoc(), op.getIn());
+    Value bits = b.cast<arith::BitcastOp>(rewriter.getI32Type(), op.getIn());
+    Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
+    Value rounded = b.addi(b.addi(bits, b.i32(0x7fff)), odd);
+    Value isNaN =
+        arith::CmpFOp::create(rewriter, op.getLoc(), arith::CmpFPredicate::UNO,
+                              op.getIn(), op.getIn());
+    Value quiet = b.ori(bits, b.i32(0x00400000));
+    Value chosen = b.shru(b.select(isNaN, quiet, rounded), b.i32(16));
+    Value half = b.cast<arith::TruncIOp>(rewriter.getI16Type(), chosen);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), half);
+    return success();
+  }
+};
+
+/// The bits of a bf16 are the upper half of those of the f32.
+struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
+        !getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "not from bf16 to f32");
+    ArithBuilder b(rewriter, op.getLoc(), op.getIn());
+    Value bits = b.cast<arith::BitcastOp>(rewriter.getI16Type(), op.getIn());
+    Value wide = b.cast<arith::ExtUIOp>(rewriter.getI32Type(), bits);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(),
+                                                  b.shl(wide, b.i32(16)));
+    return success();
+  }
+};
+
+struct ExpandBF16 final
+    : mlir::posenc::impl::PosencExpandBF16PassBase<ExpandBF16> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandTruncation, ExpandExtension>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace

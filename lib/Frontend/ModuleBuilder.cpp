@@ -1,0 +1,205 @@
+//===- ModuleBuilder.cpp - a model's kernels as a module --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Frontend/ModuleBuilder.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::frontend::ModelConfig;
+using ::posenc::frontend::Scaling;
+
+using NamedType = std::pair<StringRef, Type>;
+
+namespace {
+
+class ModelModule {
+public:
+  ModelModule(MLIRContext &context, const ModelConfig &config,
+              const ModuleBuilderOptions &options)
+      : builder(&context),
+        loc(options.location.value_or(builder.getUnknownLoc())),
+        config(config), dtype(options.dtype.value_or(config.dtype)) {}
+
+  OwningOpRef<ModuleOp> build();
+
+private:
+  FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
+  FloatAttr real(const std::optional<double> &value) {
+    return value ? real(*value) : FloatAttr();
+  }
+  Attribute getScaling();
+  Type getElementType();
+  RankedTensorType getHeadsType(int64_t numHeads);
+  func::FuncOp createFunction(StringRef name, ArrayRef<NamedType> arguments,
+                              ArrayRef<NamedType> results);
+  Value createDestination(RankedTensorType type, ValueRange sizes);
+  SmallVector<Value> createSizes(Value tensor, int64_t count);
+  void buildSincos(FrequenciesAttr frequencies);
+  void buildRope(FrequenciesAttr frequencies);
+
+  OpBuilder builder;
+  Location loc;
+  const ModelConfig &config;
+  ::posenc::frontend::DType dtype;
+};
+
+} // namespace
+
+/// The scaling rule as an attribute, or null.
+Attribute ModelModule::getScaling() {
+  MLIRContext *context = builder.getContext();
+  const Scaling &scaling = config.scaling;
+  switch (scaling.kind) {
+  case Scaling::Kind::Default:
+    return {};
+  case Scaling::Kind::Linear:
+    return LinearScalingAttr::get(context, real(scaling.factor));
+  case Scaling::Kind::Llama3:
+    return Llama3ScalingAttr::get(
+        context, real(scaling.factor), real(scaling.lowFreqFactor),
+        real(scaling.highFreqFactor), real(scaling.originalMaxPosition));
+  case Scaling::Kind::Yarn:
+    return YarnScalingAttr::get(
+        context, real(scaling.factor), real(scaling.originalMaxPosition),
+        real(scaling.betaFast), real(scaling.betaSlow), scaling.truncate,
+        real(scaling.attentionFactor), real(scaling.mscale),
+        real(scaling.mscaleAllDim));
+  case Scaling::Kind::Explicit:
+    return ExplicitScalingAttr::get(context,
+                                    builder.getDenseF64ArrayAttr(scaling.list),
+                                    real(scaling.attentionFactor));
+  }
+  llvm_unreachable("unknown scaling");
+}
+
+Type ModelModule::getElementType() {
+  switch (dtype) {
+  case ::posenc::frontend::DType::F32:
+    return builder.getF32Type();
+  case ::posenc::frontend::DType::BF16:
+    return builder.getBF16Type();
+  case ::posenc::frontend::DType::F16:
+    return builder.getF16Type();
+  case ::posenc::frontend::DType::F64:
+    return builder.getF64Type();
+  }
+  llvm_unreachable("unknown element type");
+}
+
+/// Batch, sequence, head, dim.
+RankedTensorType ModelModule::getHeadsType(int64_t numHeads) {
+  return RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic,
+                                numHeads, config.headDim},
+                               getElementType());
+}
+
+/// A public function, with the builder at the start of its body.
+func::FuncOp ModelModule::createFunction(StringRef name,
+                                         ArrayRef<NamedType> arguments,
+                                         ArrayRef<NamedType> results) {
+  auto types = [](ArrayRef<NamedType> list) {
+    return llvm::map_to_vector(list, [](NamedType entry) {
+      return entry.second;
+    });
+  };
+  auto function = func::FuncOp::create(
+      builder, loc, name,
+      builder.getFunctionType(types(arguments), types(results)));
+  for (auto [number, argument] : llvm::enumerate(arguments))
+    function.setArgAttr(number, PosencDialect::kNameAttrName,
+                        builder.getStringAttr(argument.first));
+  for (auto [number, result] : llvm::enumerate(results))
+    function.setResultAttr(number, PosencDialect::kNameAttrName,
+                           builder.getStringAttr(result.first));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  return function;
+}
+
+SmallVector<Value> ModelModule::createSizes(Value tensor, int64_t count) {
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < count; ++dim) {
+    Value index = arith::ConstantIndexOp::create(builder, loc, dim);
+    sizes.push_back(tensor::DimOp::create(builder, loc, tensor, index));
+  }
+  return sizes;
+}
+
+Value ModelModule::createDestination(RankedTensorType type, ValueRange sizes) {
+  return tensor::EmptyOp::create(builder, loc, type, sizes);
+}
+
+void ModelModule::buildSincos(FrequenciesAttr frequencies) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto positionsType =
+      RankedTensorType::get({ShapedType::kDynamic}, builder.getI64Type());
+  // Tables are f32 for every model: they are read by f32 products.
+  auto tableType = RankedTensorType::get(
+      {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
+  func::FuncOp function =
+      createFunction("sincos", {{"positions", positionsType}},
+                     {{"cos", tableType}, {"sin", tableType}});
+  Value positions = function.getArgument(0);
+  SmallVector<Value> sizes = createSizes(positions, 1);
+  SmallVector<Value> inits{createDestination(tableType, sizes),
+                           createDestination(tableType, sizes)};
+  auto op = SincosOp::create(builder, loc, TypeRange{tableType, tableType},
+                             positions, inits, frequencies, AxesAttr());
+  func::ReturnOp::create(builder, loc, op.getResults());
+}
+
+void ModelModule::buildRope(FrequenciesAttr frequencies) {
+  OpBuilder::InsertionGuard guard(builder);
+  RankedTensorType queries = getHeadsType(config.numHeads);
+  RankedTensorType keys = getHeadsType(config.numKeyValueHeads);
+  auto positionsType = RankedTensorType::get(
+      {ShapedType::kDynamic, ShapedType::kDynamic}, builder.getI64Type());
+  func::FuncOp function = createFunction(
+      "rope", {{"q", queries}, {"k", keys}, {"positions", positionsType}},
+      {{"q_out", queries}, {"k_out", keys}});
+  SmallVector<Value> inputs{function.getArgument(0), function.getArgument(1)};
+  // Queries and keys have the positions' batch and sequence in common.
+  SmallVector<Value> sizes = createSizes(inputs.front(), 2);
+  SmallVector<Value> inits{createDestination(queries, sizes),
+                           createDestination(keys, sizes)};
+  Pairing pairing =
+      config.interleaved ? Pairing::Interleaved : Pairing::Half;
+  auto op = RopeOp::create(builder, loc, TypeRange{queries, keys}, inputs,
+                           function.getArgument(2), inits, pairing, frequencies,
+                           AxesAttr(), ArrayRef<int64_t>{0, 1},
+                           config.rotaryOffset, /*inverse=*/false);
+  func::ReturnOp::create(builder, loc, op.getResults());
+}
+
+OwningOpRef<ModuleOp> ModelModule::build() {
+  auto emitError = [&] { return mlir::emitError(loc); };
+  // The dialect bounds what a config does not: the size of a table's row.
+  auto frequencies = FrequenciesAttr::getChecked(
+      emitError, builder.getContext(), config.rotaryDim, real(config.ropeTheta),
+      getScaling());
+  if (!frequencies)
+    return nullptr;
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
+  builder.setInsertionPointToStart(module->getBody());
+  buildSincos(frequencies);
+  buildRope(frequencies);
+  return module;
+}
+
+OwningOpRef<ModuleOp>
+mlir::posenc::buildModule(MLIRContext &context, const ModelConfig &config,
+                          const ModuleBuilderOptions &options) {
+  context.loadDialect<arith::ArithDialect, func::FuncDialect, PosencDialect,
+                      tensor::TensorDialect>();
+  return ModelModule(context, config, options).build();
+}

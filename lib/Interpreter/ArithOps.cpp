@@ -1,0 +1,120 @@
+//===- ArithOps.cpp - constants and integers on the oracle ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::reference::DType;
+
+/// Exact: no format has more significant bits or exponents.
+static long double toLongDouble(const APFloat &value) {
+  // Every float of the dialect is a double without a loss.
+  APFloat wide = value;
+  bool losesInfo;
+  wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+               &losesInfo);
+  return wide.convertToDouble();
+}
+
+static LogicalResult evaluate(arith::ConstantOp op, Evaluator &values) {
+  Type elementType = getElementTypeOrSelf(op.getType());
+  std::optional<DType> type = getReferenceType(elementType);
+  if (!type)
+    return op.emitError() << "the reference does not know " << op.getType();
+  ReferenceValue result;
+  result.type = *type;
+  auto &elements = result.array.values;
+  if (auto integer = dyn_cast<IntegerAttr>(op.getValue())) {
+    elements = {static_cast<long double>(integer.getInt())};
+  } else if (auto real = dyn_cast<FloatAttr>(op.getValue())) {
+    elements = {toLongDouble(real.getValue())};
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(op.getValue())) {
+    ArrayRef<int64_t> shape = cast<ShapedType>(op.getType()).getShape();
+    result.array.shape.assign(shape.begin(), shape.end());
+    if (failed(checkShape(op, result.array.shape)))
+      return failure();
+    if (isa<FloatType>(elementType))
+      for (const APFloat &element : dense.getValues<APFloat>())
+        elements.push_back(toLongDouble(element));
+    else
+      for (const APInt &element : dense.getValues<APInt>())
+        elements.push_back(static_cast<long double>(element.getSExtValue()));
+  } else {
+    return op.emitError("the reference knows dense constants only");
+  }
+  values.set(op.getResult(), std::move(result));
+  return success();
+}
+
+/// Applies `compute` to the elements, modulo 2^64 or 2^32 as the kernels do.
+static LogicalResult
+mapElements(Operation *op, Evaluator &values,
+            function_ref<uint64_t(ArrayRef<uint64_t>)> compute) {
+  Value result = op->getResult(0);
+  std::optional<DType> type =
+      getReferenceType(getElementTypeOrSelf(result.getType()));
+  if (!type)
+    return op->emitError() << "the reference does not know "
+                           << result.getType();
+  const Shape &shape = values.getShape(op->getOperand(0));
+  SmallVector<const ReferenceValue *> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(&values.getExact(operand));
+    if (operands.back()->array.shape != shape)
+      return op->emitError("operands differ in shape");
+    if (!operands.back()->initialized)
+      return op->emitError("reads a tensor that nothing was written to");
+  }
+  if (failed(checkShape(op, shape, result.getType())))
+    return failure();
+  ReferenceValue mapped;
+  mapped.type = *type;
+  mapped.array.shape = shape;
+  SmallVector<uint64_t> inputs(operands.size());
+  for (int64_t i = 0; i < ::posenc::reference::numElements(shape); ++i) {
+    for (auto [input, operand] : llvm::zip_equal(inputs, operands))
+      input = uint64_t(getInteger(*operand, i));
+    uint64_t bits = compute(inputs);
+    int64_t element = *type == DType::I32 ? int64_t(int32_t(uint32_t(bits)))
+                                          : int64_t(bits);
+    mapped.array.values.push_back(static_cast<long double>(element));
+  }
+  values.set(result, std::move(mapped));
+  return success();
+}
+
+std::optional<LogicalResult> mlir::posenc::evaluateArith(Operation *op,
+                                                         Evaluator &values) {
+  using Operands = ArrayRef<uint64_t>;
+  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
+      .Case([&](arith::ConstantOp constant) {
+        return evaluate(constant, values);
+      })
+      .Case([&](arith::AddIOp) {
+        return mapElements(op, values,
+                           [](Operands list) { return list[0] + list[1]; });
+      })
+      .Case([&](arith::SubIOp) {
+        return mapElements(op, values,
+                           [](Operands list) { return list[0] - list[1]; });
+      })
+      .Case([&](arith::MulIOp) {
+        return mapElements(op, values,
+                           [](Operands list) { return list[0] * list[1]; });
+      })
+      // A value is kept sign-extended: what remains is the result's width.
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) {
+        return mapElements(op, values, [](Operands list) { return list[0]; });
+      })
+      .Default(std::nullopt);
+}

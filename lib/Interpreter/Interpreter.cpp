@@ -1,0 +1,173 @@
+//===- Interpreter.cpp - runs a function on the oracle ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+
+#include "posenc/Support/Memory.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+namespace reference = ::posenc::reference;
+using reference::DType;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+std::optional<DType> mlir::posenc::getReferenceType(Type elementType) {
+  if (elementType.isF64())
+    return DType::F64;
+  if (elementType.isF32())
+    return DType::F32;
+  if (elementType.isF16())
+    return DType::F16;
+  if (elementType.isBF16())
+    return DType::BF16;
+  if (elementType.isIndex() || elementType.isSignlessInteger(64))
+    return DType::I64;
+  if (elementType.isSignlessInteger(32))
+    return DType::I32;
+  return std::nullopt;
+}
+
+const ReferenceValue &Evaluator::get(Value value) {
+  const ReferenceValue &found = getExact(value);
+  // Only what was computed has more precision than its type.
+  if (found.array.magnitude.empty())
+    return found;
+  auto [entry, isNew] = rounded.try_emplace(value.getAsOpaquePointer());
+  if (!isNew)
+    return entry->second;
+  entry->second = found;
+  entry->second.array.magnitude.clear();
+  for (long double &element : entry->second.array.values)
+    element = reference::roundTo(found.type, element);
+  return entry->second;
+}
+
+int64_t Evaluator::getInteger(OpFoldResult value) {
+  if (auto attribute = dyn_cast<Attribute>(value))
+    return cast<IntegerAttr>(attribute).getInt();
+  return mlir::posenc::getInteger(getExact(cast<Value>(value)), 0);
+}
+
+SmallVector<int64_t> Evaluator::getIntegers(ArrayRef<OpFoldResult> list) {
+  return llvm::map_to_vector(
+      list, [&](OpFoldResult value) { return getInteger(value); });
+}
+
+std::vector<int64_t> Evaluator::getElements(Value value) {
+  const auto &elements = getExact(value).array.values;
+  return std::vector<int64_t>(elements.begin(), elements.end());
+}
+
+LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape) {
+  int64_t count = 1;
+  constexpr int64_t maxCount = int64_t(1) << 31;
+  bool empty = llvm::is_contained(shape, 0);
+  for (int64_t size : shape) {
+    if (size < 0)
+      return op->emitError() << "a size is " << size;
+    if (!empty && size > maxCount / count)
+      return op->emitError("the reference takes at most 2^31 elements");
+    count *= empty ? 1 : size;
+  }
+  // A value, its magnitude, and as much again while an operation works on it.
+  uint64_t bytes = empty ? 0 : uint64_t(count) * 4 * sizeof(long double);
+  if (bytes > (uint64_t(1) << 24) && bytes > ::posenc::getAvailableMemory())
+    return op->emitError() << "the reference needs " << (bytes >> 20)
+                           << " MiB of memory for " << count << " elements";
+  return success();
+}
+
+LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape,
+                                       Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (shaped && !shaped.hasRank())
+    return op->emitError() << "the reference does not know " << type;
+  ArrayRef<int64_t> expected =
+      shaped ? shaped.getShape() : ArrayRef<int64_t>();
+  bool fits = expected.size() == shape.size();
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
+    fits = ShapedType::isDynamic(expected[dim]) || expected[dim] == shape[dim];
+  if (fits)
+    return checkShape(op, shape);
+  InFlightDiagnostic error = op->emitError("sizes ");
+  llvm::interleave(
+      shape, [&](int64_t size) { error << size; }, [&] { error << "x"; });
+  return error << " do not fit " << type;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static LogicalResult bindArguments(FunctionOpInterface function,
+                                   std::vector<ReferenceValue> arguments,
+                                   Evaluator &values) {
+  if (arguments.size() != function.getNumArguments())
+    return function.emitError()
+           << "expected " << function.getNumArguments() << " arguments, got "
+           << arguments.size();
+  for (auto [argument, value] :
+       llvm::zip_equal(function.getArguments(), arguments)) {
+    Type type = argument.getType();
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    std::optional<DType> dtype =
+        getReferenceType(tensor ? tensor.getElementType() : type);
+    if (!dtype)
+      return function.emitError()
+             << "the reference takes tensors and integers, not " << type;
+    if (*dtype != value.type)
+      return function.emitError() << "argument #" << argument.getArgNumber()
+                                  << " has another type than " << type;
+    if (failed(checkShape(function, value.array.shape, type)))
+      return failure();
+    values.set(argument, std::move(value));
+  }
+  return success();
+}
+
+static LogicalResult evaluate(Operation *op, Evaluator &values) {
+  for (auto kind : {evaluatePosenc, evaluateTensor, evaluateArith})
+    if (std::optional<LogicalResult> result = kind(op, values))
+      return *result;
+  return op->emitError() << "the reference does not evaluate '"
+                         << op->getName() << "'";
+}
+
+FailureOr<std::vector<ReferenceValue>>
+mlir::posenc::interpret(FunctionOpInterface function,
+                        std::vector<ReferenceValue> arguments) {
+  if (function.isExternal() ||
+      !llvm::hasSingleElement(function.getFunctionBody()))
+    return function.emitError("the reference evaluates functions of one block");
+  Evaluator values;
+  if (failed(bindArguments(function, std::move(arguments), values)))
+    return failure();
+  std::vector<ReferenceValue> results;
+  for (Operation &op : function.getFunctionBody().front()) {
+    if (!isa<func::ReturnOp>(op)) {
+      if (failed(evaluate(&op, values)))
+        return failure();
+      continue;
+    }
+    for (Value operand : op.getOperands()) {
+      ReferenceValue result = values.getExact(operand);
+      if (!result.initialized)
+        return op.emitError("returns a tensor that nothing was written to");
+      if (result.array.magnitude.empty())
+        result.array.magnitude.assign(result.array.values.size(), -1.0L);
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}

@@ -1,0 +1,260 @@
+//===- PosencOps.cpp - the encodings on the oracle --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+#include "Specs.h"
+
+#include "posenc/Reference/Compare.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::posenc;
+namespace reference = ::posenc::reference;
+using reference::Array;
+using reference::DType;
+using reference::ResultKind;
+
+//===----------------------------------------------------------------------===//
+// Limits
+//===----------------------------------------------------------------------===//
+
+static int getPrecision(DType type) {
+  switch (type) {
+  case DType::F64:
+    return 53;
+  case DType::F32:
+    return 24;
+  case DType::F16:
+    return 11;
+  case DType::BF16:
+    return 8;
+  case DType::I64:
+  case DType::I32:
+    return 0;
+  }
+  return 0;
+}
+
+static ReferenceValue makeTable(Type elementType, Array array, bool hasFactor) {
+  ReferenceValue result;
+  result.type = *getReferenceType(elementType);
+  result.array = std::move(array);
+  result.array.magnitude.clear();
+  for (long double value : result.array.values)
+    result.array.magnitude.push_back(std::fabs(value));
+  result.limitUlp =
+      double(defaultLimitUlp(ResultKind::Table, result.type, hasFactor));
+  result.absoluteSlack = result.type == DType::F64 ? 0x1p-60 : 0x1p-61;
+  return result;
+}
+
+/// What an operand that was itself computed adds to the limit of what is
+/// computed from it, in units of `type`. Its rounding may go the other way
+/// than the oracle's, a rotation mixes two lanes, and its factor may move the
+/// result to where the unit is half as large.
+static double getInheritedLimit(const ReferenceValue &operand, DType type) {
+  if (operand.limitUlp == 0)
+    return 0;
+  return 3 * (operand.limitUlp + 0.5) *
+         std::ldexp(1.0, getPrecision(type) - getPrecision(operand.type));
+}
+
+static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
+  ReferenceValue result;
+  result.type = input.type;
+  result.array = std::move(array);
+  result.limitUlp =
+      double(defaultLimitUlp(ResultKind::Rotated, result.type, false)) +
+      getInheritedLimit(input, result.type);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+static LogicalResult reject(Operation *op, const std::string &reason) {
+  if (reason.empty())
+    return success();
+  return op->emitError() << "the reference refuses it: " << reason;
+}
+
+/// The positions of all axes, and the shape of one axis. A scalar position
+/// counts up along a loop of `count` steps.
+static void getPositions(Value positions, AxesAttr axes, int64_t count,
+                         Evaluator &values, std::vector<int64_t> &list,
+                         Shape &shape) {
+  list = values.getElements(positions);
+  if (isa<ShapedType>(positions.getType())) {
+    shape = values.getShape(positions);
+    if (axes)
+      shape.erase(shape.begin());
+    return;
+  }
+  shape = {count};
+  uint64_t first = uint64_t(list.front());
+  list.clear();
+  for (int64_t i = 0; i < count; ++i)
+    list.push_back(int64_t(first + uint64_t(i)));
+}
+
+/// Whether the destination has the shape of the result.
+static LogicalResult checkDestination(Operation *op, const Shape &shape,
+                                      Value init, Evaluator &values) {
+  if (values.getShape(init) != shape)
+    return op->emitError("a destination has another shape than the result");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+static LogicalResult evaluate(SincosOp op, Evaluator &values) {
+  FailureOr<reference::FrequencySpec> spec =
+      getFrequencySpec(op, op.getFrequencies());
+  if (failed(spec))
+    return failure();
+  reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
+  std::vector<int64_t> positions;
+  Shape shape;
+  const Shape &destination = values.getShape(op.getInits().front());
+  getPositions(op.getPositions(), op.getAxesAttr(), destination.front(), values,
+               positions, shape);
+  Shape table = shape;
+  table.push_back(op.getFrequencies().getNumPairs());
+  if (failed(checkShape(op, table)) ||
+      failed(
+          reject(op, reference::checkSinCos(*spec, axes, positions, shape))))
+    return failure();
+  for (Value init : op.getInits())
+    if (failed(checkDestination(op, table, init, values)))
+      return failure();
+  reference::CosSinTable tables =
+      reference::sincos(*spec, axes, positions, shape);
+  Type type = getElementTypeOrSelf(op.getInits().front().getType());
+  bool hasFactor = !op.getFrequencies().hasUnitAttentionFactor();
+  values.set(op.getResult(0), makeTable(type, std::move(tables.cos), hasFactor));
+  values.set(op.getResult(1), makeTable(type, std::move(tables.sin), hasFactor));
+  return success();
+}
+
+static reference::SinusoidalOrder getOrder(TableOrder order) {
+  switch (order) {
+  case TableOrder::Interleaved:
+    return reference::SinusoidalOrder::Interleaved;
+  case TableOrder::SinCos:
+    return reference::SinusoidalOrder::SinCos;
+  case TableOrder::CosSin:
+    return reference::SinusoidalOrder::CosSin;
+  }
+  llvm_unreachable("unknown order");
+}
+
+static LogicalResult evaluate(SinusoidalOp op, Evaluator &values) {
+  FailureOr<reference::FrequencySpec> spec =
+      getFrequencySpec(op, op.getFrequencies());
+  if (failed(spec))
+    return failure();
+  Value init = op.getInits().front();
+  std::vector<int64_t> positions;
+  Shape shape;
+  getPositions(op.getPositions(), AxesAttr(), values.getShape(init).front(),
+               values, positions, shape);
+  Shape table = shape;
+  table.push_back(op.getFrequencies().getDim());
+  if (failed(checkShape(op, table)) ||
+      failed(reject(op, reference::checkSinCos(*spec, {}, positions, shape))) ||
+      failed(checkDestination(op, table, init, values)))
+    return failure();
+  Array array =
+      reference::sinusoidal(*spec, positions, getOrder(op.getOrder()));
+  array.shape = table;
+  values.set(op.getResult(0),
+             makeTable(getElementTypeOrSelf(init.getType()), std::move(array),
+                       !op.getFrequencies().hasUnitAttentionFactor()));
+  return success();
+}
+
+static LogicalResult evaluate(RotateOp op, Evaluator &values) {
+  reference::RotateOptions options;
+  options.interleaved = op.getPairing() == Pairing::Interleaved;
+  options.windowOffset = op.getOffset();
+  options.positionDims.assign(op.getDims().begin(), op.getDims().end());
+  options.inverse = op.getInverse();
+  const ReferenceValue &cos = values.get(op.getCos());
+  const ReferenceValue &sin = values.get(op.getSin());
+  for (auto [input, init, result] :
+       llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
+    const ReferenceValue &x = values.get(input);
+    if (failed(reject(op, reference::checkRotate(x.array, cos.array, sin.array,
+                                                 options))) ||
+        failed(checkShape(op, x.array.shape)) ||
+        failed(checkDestination(op, x.array.shape, init, values)))
+      return failure();
+    ReferenceValue rotated =
+        makeRotated(x, reference::rotate(x.array, cos.array, sin.array,
+                                         options));
+    // The limit of a rotation allows for tables of f32 or f64 that a kernel
+    // makes itself; those of a shorter type may differ by their own unit.
+    for (const ReferenceValue *table : {&cos, &sin})
+      if (getPrecision(table->type) < getPrecision(DType::F32))
+        rotated.limitUlp += getInheritedLimit(*table, rotated.type);
+    values.set(result, std::move(rotated));
+  }
+  return success();
+}
+
+static LogicalResult evaluate(RopeOp op, Evaluator &values) {
+  FailureOr<reference::FrequencySpec> spec =
+      getFrequencySpec(op, op.getFrequencies());
+  if (failed(spec))
+    return failure();
+  reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
+  reference::RotateOptions options;
+  options.interleaved = op.getPairing() == Pairing::Interleaved;
+  options.windowOffset = op.getOffset();
+  options.positionDims.assign(op.getDims().begin(), op.getDims().end());
+  options.inverse = op.getInverse();
+  for (auto [input, init, result] :
+       llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
+    const ReferenceValue &x = values.get(input);
+    std::vector<int64_t> positions;
+    Shape shape, expected;
+    for (int64_t dim : options.positionDims)
+      expected.push_back(x.array.shape[dim]);
+    getPositions(op.getPositions(), op.getAxesAttr(),
+                 expected.empty() ? 1 : expected.front(), values, positions,
+                 shape);
+    if (shape != expected)
+      return op.emitError("the positions do not fit the tensors");
+    if (failed(reject(op, reference::checkRope(x.array, *spec, axes, positions,
+                                               options))) ||
+        failed(checkShape(op, x.array.shape)) ||
+        failed(checkDestination(op, x.array.shape, init, values)))
+      return failure();
+    values.set(result, makeRotated(x, reference::rope(x.array, *spec, axes,
+                                                      positions, options)));
+  }
+  return success();
+}
+
+std::optional<LogicalResult> mlir::posenc::evaluatePosenc(Operation *op,
+                                                          Evaluator &values) {
+  if (!isa<SincosOp, SinusoidalOp, RotateOp, RopeOp>(op))
+    return std::nullopt;
+  if (op->getNumResults() == 0)
+    return op->emitError("the reference evaluates tensors, not memrefs");
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<SincosOp, SinusoidalOp, RotateOp, RopeOp>(
+          [&](auto concrete) { return evaluate(concrete, values); });
+}

@@ -1,0 +1,26 @@
+//===- Specs.h - attributes as the oracle takes them ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_INTERPRETER_SPECS_H
+#define POSENC_LIB_INTERPRETER_SPECS_H
+
+#include "posenc/IR/Posenc.h"
+#include "posenc/Reference/Ops.h"
+
+namespace mlir::posenc {
+
+/// Nothing after an error at `op`: for a rule that the oracle lacks.
+FailureOr<::posenc::reference::FrequencySpec>
+getFrequencySpec(Operation *op, FrequenciesAttr frequencies);
+
+/// `axes` may be null.
+::posenc::reference::AxesSpec getAxesSpec(AxesAttr axes);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_INTERPRETER_SPECS_H

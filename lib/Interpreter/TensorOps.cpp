@@ -1,0 +1,238 @@
+//===- TensorOps.cpp - shapes and slices on the oracle ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::reference::Array;
+using ::posenc::reference::numElements;
+
+/// A value with the type, limits and so on of another, but no elements.
+static ReferenceValue makeLike(const ReferenceValue &value, Shape shape) {
+  ReferenceValue result;
+  result.type = value.type;
+  result.initialized = value.initialized;
+  result.limitUlp = value.limitUlp;
+  result.absoluteSlack = value.absoluteSlack;
+  result.array.shape = std::move(shape);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Whole tensors
+//===----------------------------------------------------------------------===//
+
+static LogicalResult evaluate(tensor::EmptyOp op, Evaluator &values) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto dtype = getReferenceType(type.getElementType());
+  if (!dtype)
+    return op.emitError() << "the reference does not know " << type;
+  SmallVector<int64_t> sizes = values.getIntegers(op.getMixedSizes());
+  ReferenceValue result;
+  result.type = *dtype;
+  result.initialized = false;
+  result.array.shape.assign(sizes.begin(), sizes.end());
+  // Of a destination only the shape counts, so that it costs no memory; but
+  // what is written to it does.
+  if (failed(checkShape(op, result.array.shape)))
+    return failure();
+  values.set(op.getResult(), std::move(result));
+  return success();
+}
+
+static LogicalResult evaluate(tensor::DimOp op, Evaluator &values) {
+  int64_t dim = values.getInteger(op.getIndex());
+  const Shape &shape = values.getShape(op.getSource());
+  if (dim < 0 || dim >= int64_t(shape.size()))
+    return op.emitError() << "there is no dimension " << dim;
+  ReferenceValue result;
+  result.type = ::posenc::reference::DType::I64;
+  result.array.values = {static_cast<long double>(shape[dim])};
+  values.set(op.getResult(), std::move(result));
+  return success();
+}
+
+/// Gives the same elements another shape.
+static LogicalResult reshape(Operation *op, Value source, Shape shape,
+                             Evaluator &values) {
+  if (failed(checkShape(op, shape, op->getResult(0).getType())))
+    return failure();
+  ReferenceValue result = values.getExact(source);
+  if (numElements(shape) != numElements(result.array.shape))
+    return op->emitError("changes the number of elements");
+  result.array.shape = std::move(shape);
+  values.set(op->getResult(0), std::move(result));
+  return success();
+}
+
+static LogicalResult evaluate(tensor::CastOp op, Evaluator &values) {
+  if (!isa<RankedTensorType>(op.getSource().getType()))
+    return op.emitError("the reference does not know unranked tensors");
+  return reshape(op, op.getSource(), values.getShape(op.getSource()), values);
+}
+
+static LogicalResult evaluate(tensor::CollapseShapeOp op, Evaluator &values) {
+  const Shape &source = values.getShape(op.getSrc());
+  Shape shape;
+  for (const ReassociationIndices &group : op.getReassociationIndices()) {
+    shape.push_back(1);
+    for (int64_t dim : group)
+      shape.back() *= source[dim];
+  }
+  return reshape(op, op.getSrc(), std::move(shape), values);
+}
+
+static LogicalResult evaluate(tensor::ExpandShapeOp op, Evaluator &values) {
+  SmallVector<int64_t> sizes = values.getIntegers(op.getMixedOutputShape());
+  return reshape(op, op.getSrc(), Shape(sizes.begin(), sizes.end()), values);
+}
+
+static LogicalResult evaluate(linalg::FillOp op, Evaluator &values) {
+  if (op.getNumResults() != 1)
+    return op.emitError("the reference evaluates tensors, not memrefs");
+  const ReferenceValue &fill = values.get(op.getInputs().front());
+  const ReferenceValue &init = values.getExact(op.getOutputs().front());
+  if (fill.type != init.type)
+    return op.emitError("the reference fills with the same type only");
+  ReferenceValue result = makeLike(fill, init.array.shape);
+  result.array.values.assign(numElements(init.array.shape),
+                             fill.array.values.front());
+  values.set(op.getResult(0), std::move(result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Where the elements of a slice stand in its tensor.
+struct Slice {
+  SmallVector<int64_t> offsets, sizes, strides;
+
+  template <typename OpTy> static Slice get(OpTy op, Evaluator &values) {
+    return {values.getIntegers(op.getMixedOffsets()),
+            values.getIntegers(op.getMixedSizes()),
+            values.getIntegers(op.getMixedStrides())};
+  }
+
+  LogicalResult check(Operation *op, const Shape &tensor) const {
+    if (failed(checkShape(op, Shape(sizes.begin(), sizes.end()))))
+      return failure();
+    for (size_t dim = 0; dim < tensor.size(); ++dim) {
+      int64_t last, end;
+      bool overflows =
+          llvm::MulOverflow(std::max<int64_t>(sizes[dim] - 1, 0), strides[dim],
+                            last) ||
+          llvm::AddOverflow(offsets[dim], last, end);
+      bool empty = sizes[dim] == 0;
+      if (overflows || offsets[dim] < 0 || offsets[dim] > tensor[dim] ||
+          (!empty && (end < 0 || end >= tensor[dim] ||
+                      offsets[dim] == tensor[dim])))
+        return op->emitError() << "the slice leaves the tensor in dimension "
+                               << dim;
+    }
+    return success();
+  }
+
+  /// Calls `visit(position in the slice, position in the tensor)`.
+  template <typename Visitor>
+  void forEach(const Shape &tensor, Visitor visit) const {
+    if (llvm::is_contained(sizes, 0))
+      return;
+    SmallVector<int64_t> index(sizes.size(), 0);
+    for (int64_t number = 0;; ++number) {
+      int64_t position = 0;
+      for (size_t dim = 0; dim < sizes.size(); ++dim)
+        position =
+            position * tensor[dim] + offsets[dim] + index[dim] * strides[dim];
+      visit(number, position);
+      size_t dim = sizes.size();
+      while (dim > 0 && ++index[dim - 1] == sizes[dim - 1])
+        index[--dim] = 0;
+      if (dim == 0)
+        return;
+    }
+  }
+};
+} // namespace
+
+static LogicalResult evaluate(tensor::ExtractSliceOp op, Evaluator &values) {
+  const ReferenceValue &source = values.getExact(op.getSource());
+  Slice slice = Slice::get(op, values);
+  if (failed(slice.check(op, source.array.shape)))
+    return failure();
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  Shape shape;
+  for (auto [dim, size] : llvm::enumerate(slice.sizes))
+    if (!dropped.test(dim))
+      shape.push_back(size);
+  if (failed(checkShape(op, shape, op.getType())))
+    return failure();
+  ReferenceValue result = makeLike(source, std::move(shape));
+  if (result.initialized)
+    slice.forEach(source.array.shape, [&](int64_t, int64_t position) {
+      result.array.values.push_back(source.array.values[position]);
+      if (!source.array.magnitude.empty())
+        result.array.magnitude.push_back(source.array.magnitude[position]);
+    });
+  values.set(op.getResult(), std::move(result));
+  return success();
+}
+
+static LogicalResult evaluate(tensor::InsertSliceOp op, Evaluator &values) {
+  const ReferenceValue &source = values.getExact(op.getSource());
+  const ReferenceValue &target = values.getExact(op.getDest());
+  Slice slice = Slice::get(op, values);
+  if (failed(slice.check(op, target.array.shape)))
+    return failure();
+  if (numElements(source.array.shape) !=
+      numElements(Shape(slice.sizes.begin(), slice.sizes.end())))
+    return op.emitError("the slice has another size than the source");
+  if (!source.initialized)
+    return op.emitError("inserts a tensor that nothing was written to");
+  ReferenceValue result = target;
+  size_t count = numElements(target.array.shape);
+  // What nothing is written to must not be taken for a result.
+  if (!target.initialized)
+    result.array.values.assign(count,
+                               std::numeric_limits<long double>::quiet_NaN());
+  result.initialized = true;
+  result.limitUlp = std::max(source.limitUlp, target.limitUlp);
+  result.absoluteSlack = std::max(source.absoluteSlack, target.absoluteSlack);
+  bool isComputed =
+      !source.array.magnitude.empty() || !target.array.magnitude.empty();
+  if (isComputed && result.array.magnitude.empty())
+    result.array.magnitude.assign(count, -1.0L);
+  slice.forEach(target.array.shape, [&](int64_t number, int64_t position) {
+    result.array.values[position] = source.array.values[number];
+    if (isComputed)
+      result.array.magnitude[position] = source.array.magnitude.empty()
+                                             ? -1.0L
+                                             : source.array.magnitude[number];
+  });
+  values.set(op.getResult(), std::move(result));
+  return success();
+}
+
+std::optional<LogicalResult> mlir::posenc::evaluateTensor(Operation *op,
+                                                          Evaluator &values) {
+  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
+      .Case<tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
+            tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+            tensor::ExtractSliceOp, tensor::InsertSliceOp, linalg::FillOp>(
+          [&](auto concrete) { return evaluate(concrete, values); })
+      .Default(std::nullopt);
+}

@@ -1,0 +1,121 @@
+//===- Fill.cpp - the values of generated arrays ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fill.h"
+
+#include "DType.h"
+
+#include <cmath>
+
+using namespace mlir::posenc;
+using llvm::StringRef;
+using ::posenc::reference::DType;
+using ::posenc::runtime::Array;
+namespace reference = ::posenc::reference;
+
+namespace {
+
+/// SplitMix64 (Steele, Lea and Flood, 2014) and the transform of Box and
+/// Muller, written out so that no library decides what a seed means.
+class Generator {
+public:
+  explicit Generator(uint64_t seed) : state(seed) {}
+
+  uint64_t next() {
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  double nextNormal() {
+    if (hasSpare) {
+      hasSpare = false;
+      return spare;
+    }
+    // In (0, 1], so that the logarithm is finite.
+    double u = double((next() >> 11) + 1) * 0x1p-53;
+    double angle = 2 * 3.14159265358979323846 * double(next() >> 11) * 0x1p-53;
+    double radius = std::sqrt(-2 * std::log(u));
+    spare = radius * std::sin(angle);
+    hasSpare = true;
+    return radius * std::cos(angle);
+  }
+
+private:
+  uint64_t state;
+  double spare = 0;
+  bool hasSpare = false;
+};
+
+} // namespace
+
+/// Stores next() in every element, rounded to the array's type.
+template <typename Next>
+static llvm::Error fill(const Array &array, Next next) {
+  std::optional<DType> type = getOracleType(array.dtype());
+  if (!type)
+    return llvm::createStringError(llvm::Twine("cannot make values of type ") +
+                                   posenc_dtype_name(array.dtype()));
+  int64_t count = array.numElements();
+  // The common types without the detour over long double.
+  if (*type == DType::F32) {
+    for (int64_t i = 0; i < count; ++i)
+      array.dataAs<float>()[i] = static_cast<float>(next(i));
+    return llvm::Error::success();
+  }
+  for (int64_t i = 0; i < count; ++i)
+    reference::storeBits(*type, array.data(), i,
+                         reference::encode(*type, next(i)));
+  return llvm::Error::success();
+}
+
+static bool isInteger(const Array &array) {
+  std::optional<DType> type = getOracleType(array.dtype());
+  return type && !reference::isFloat(*type);
+}
+
+llvm::Error mlir::posenc::fillRandom(const Array &array, uint64_t seed) {
+  Generator generator(seed);
+  if (isInteger(array))
+    return fill(array, [&](int64_t) -> long double {
+      return static_cast<long double>(generator.next() % 4096);
+    });
+  return fill(array, [&](int64_t) { return generator.nextNormal(); });
+}
+
+llvm::Error mlir::posenc::fillIota(const Array &array) {
+  return fill(array,
+              [](int64_t i) { return static_cast<long double>(i); });
+}
+
+llvm::Error mlir::posenc::fillValue(const Array &array, StringRef value) {
+  if (isInteger(array)) {
+    llvm::Expected<int64_t> number = parseInteger(array.dtype(), value);
+    if (!number)
+      return number.takeError();
+    return fill(array, [&](int64_t) -> long double {
+      return static_cast<long double>(*number);
+    });
+  }
+  double number;
+  if (value.getAsDouble(number))
+    return llvm::createStringError("'" + value.take_front(24) +
+                                   "' is no number");
+  return fill(array, [&](int64_t) { return number; });
+}
+
+llvm::Expected<int64_t> mlir::posenc::parseInteger(posenc_dtype dtype,
+                                                   StringRef text) {
+  int64_t number;
+  if (text.getAsInteger(10, number) ||
+      (dtype == POSENC_I32 && number != int32_t(number)))
+    return llvm::createStringError("'" + text.take_front(24) + "' is no " +
+                                   posenc_dtype_name(dtype));
+  return number;
+}

@@ -1,0 +1,109 @@
+//===- Kernels.cpp - functions to call, from any kind of input --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Run/Kernels.h"
+
+#include "posenc/Registration/Registration.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+namespace runtime = ::posenc::runtime;
+
+bool mlir::posenc::isLibraryPath(StringRef path) {
+  StringRef name = llvm::sys::path::filename(path);
+  return name.ends_with(".so") || name.contains(".so.");
+}
+
+static bool fail(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return false;
+}
+
+static bool failAmbiguous(ArrayRef<std::string> names) {
+  return fail("--function is missing; the input has " +
+              (names.empty() ? "none" : llvm::join(names, ", ")));
+}
+
+bool Kernel::find(StringRef name) {
+  std::string error;
+  if (!name.empty()) {
+    function = library.find(name.str(), error);
+    return function || fail(error);
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < library.numFunctions(); ++i)
+    names.push_back(library.function(i).name());
+  if (names.size() != 1)
+    return failAmbiguous(names);
+  function = library.function(0);
+  return true;
+}
+
+bool Kernel::load(StringRef path, StringRef name, InputOptions options,
+                  bool keepSource) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context = std::make_unique<MLIRContext>(registry,
+                                          MLIRContext::Threading::DISABLED);
+  diagnostics = std::make_unique<DiagnosticPrinter>(*context);
+  // Nothing else is compiled.
+  if (!name.empty())
+    options.kernels = {name.str()};
+  OwningOpRef<ModuleOp> module = loadModule(path, options, *context);
+  if (!module)
+    return false;
+  std::vector<std::string> names;
+  for (auto candidate : module->getOps<FunctionOpInterface>())
+    if (candidate.isPublic())
+      names.push_back(candidate.getName().str());
+  if (names.size() != 1)
+    return failAmbiguous(names);
+  if (keepSource) {
+    sourceModule = module->clone();
+    for (auto candidate : sourceModule->getOps<FunctionOpInterface>())
+      if (candidate.isPublic())
+        source = candidate;
+  }
+
+  jit = JitLibrary::create(*module);
+  if (!jit)
+    return false;
+  const char *metadata = jit->getMetadata();
+  if (!metadata)
+    return fail("internal error: the compiled module has no metadata");
+  std::string error;
+  library = runtime::Library::fromSymbols(
+      metadata,
+      [](void *jit, const char *symbol) {
+        return static_cast<JitLibrary *>(jit)->lookup(symbol);
+      },
+      jit.get(), error);
+  return library ? true : fail(error);
+}
+
+std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
+                                     InputOptions options, bool keepSource) {
+  std::unique_ptr<Kernel> kernel(new Kernel);
+  if (isLibraryPath(path)) {
+    std::string error;
+    kernel->library = runtime::Library::open(path.str(), error);
+    if (!kernel->library) {
+      fail(error);
+      return nullptr;
+    }
+  } else if (!kernel->load(path, name, std::move(options), keepSource)) {
+    return nullptr;
+  }
+  if (!kernel->find(name))
+    return nullptr;
+  return kernel;
+}

@@ -1,0 +1,191 @@
+//===- Input.cpp - modules from files ---------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Tools/Input.h"
+
+#include "TextDepth.h"
+#include "posenc/Frontend/ModuleBuilder.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::frontend::DType;
+namespace frontend = ::posenc::frontend;
+
+static std::nullptr_t fail(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return nullptr;
+}
+
+/// The content of a file, or null after an error. `limit` of 0 is none.
+static std::unique_ptr<llvm::MemoryBuffer> readFile(StringRef path,
+                                                    uint64_t limit) {
+  // Checked before it is read: a directory's error is a riddle, and of a
+  // device there is no end.
+  llvm::sys::fs::file_status status;
+  if (path != "-" && !llvm::sys::fs::status(path, status)) {
+    if (status.type() == llvm::sys::fs::file_type::directory_file)
+      return fail("cannot read '" + path + "': it is a directory");
+    if (status.type() == llvm::sys::fs::file_type::character_file ||
+        status.type() == llvm::sys::fs::file_type::block_file)
+      return fail("cannot read '" + path + "': it is a device");
+    if (limit && status.getSize() > limit)
+      return fail("cannot read '" + path + "': it is larger than " +
+                  Twine(limit >> 20) + " MiB");
+  }
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer)
+    return fail("cannot read '" + path + "': " + buffer.getError().message());
+  if (limit && (*buffer)->getBufferSize() > limit)
+    return fail("cannot read '" + path + "': it is larger than " +
+                Twine(limit >> 20) + " MiB");
+  return std::move(*buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// config.json
+//===----------------------------------------------------------------------===//
+
+static std::optional<DType> parseDType(StringRef name) {
+  return llvm::StringSwitch<std::optional<DType>>(name)
+      .Case("f32", DType::F32)
+      .Case("bf16", DType::BF16)
+      .Case("f16", DType::F16)
+      .Case("f64", DType::F64)
+      .Default(std::nullopt);
+}
+
+static std::optional<frontend::Pairing> parsePairing(StringRef name) {
+  return llvm::StringSwitch<std::optional<frontend::Pairing>>(name)
+      .Case("half", frontend::Pairing::Half)
+      .Case("interleaved", frontend::Pairing::Interleaved)
+      .Default(std::nullopt);
+}
+
+static OwningOpRef<ModuleOp> loadConfig(StringRef path,
+                                        const InputOptions &options,
+                                        MLIRContext &context) {
+  frontend::ReadOptions readOptions;
+  ModuleBuilderOptions builderOptions;
+  if (options.dtype) {
+    builderOptions.dtype = parseDType(*options.dtype);
+    if (!builderOptions.dtype)
+      return fail("dtype '" + *options.dtype +
+                  "' is none of f32, bf16, f16 and f64");
+  }
+  if (options.pairing) {
+    readOptions.pairing = parsePairing(*options.pairing);
+    if (!readOptions.pairing)
+      return fail("pairing '" + *options.pairing +
+                  "' is neither half nor interleaved");
+  }
+  constexpr uint64_t limit = uint64_t(64) << 20;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
+  if (!buffer)
+    return nullptr;
+  SmallVector<frontend::Diagnostic> diagnostics;
+  std::optional<frontend::ModelConfig> config = frontend::readModelConfig(
+      buffer->getBuffer(), path, diagnostics, readOptions);
+  frontend::printDiagnostics(llvm::errs(), diagnostics);
+  if (!config)
+    return nullptr;
+  builderOptions.location =
+      FileLineColLoc::get(StringAttr::get(&context, path), 1, 1);
+  return buildModule(context, *config, builderOptions);
+}
+
+//===----------------------------------------------------------------------===//
+// MLIR
+//===----------------------------------------------------------------------===//
+
+static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, 0);
+  if (!buffer)
+    return nullptr;
+  StringRef text = buffer->getBuffer();
+  if (!isBytecode(buffer->getMemBufferRef())) {
+    constexpr unsigned maxDepth = 256;
+    if (std::optional<TextPosition> deep = findTooDeep(text, maxDepth)) {
+      llvm::errs() << (path == "-" ? "<stdin>" : path) << ':' << deep->line
+                   << ':' << deep->column << ": error: nested deeper than "
+                   << maxDepth << " levels\n";
+      return nullptr;
+    }
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), SMLoc());
+  return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+}
+
+//===----------------------------------------------------------------------===//
+// Functions to keep
+//===----------------------------------------------------------------------===//
+
+/// Removes the public functions that are not named; one that others call
+/// becomes private.
+static LogicalResult keepKernels(ModuleOp module,
+                                 ArrayRef<std::string> kernels) {
+  SmallVector<FunctionOpInterface> others;
+  SmallVector<StringRef> known;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (!function.isPublic())
+      continue;
+    known.push_back(function.getName());
+    if (!llvm::is_contained(kernels, function.getName()))
+      others.push_back(function);
+  }
+  for (const std::string &kernel : kernels)
+    if (!llvm::is_contained(known, kernel)) {
+      llvm::errs() << "error: no function '" << kernel << "'; the input has ";
+      llvm::interleaveComma(known, llvm::errs());
+      llvm::errs() << (known.empty() ? "none\n" : "\n");
+      return failure();
+    }
+  for (FunctionOpInterface function : others) {
+    function.setPrivate();
+    function->removeAttr(PosencDialect::kAbiAttrName);
+  }
+  // A function may be called by another that goes.
+  auto isUnused = [&](FunctionOpInterface function) {
+    return SymbolTable::symbolKnownUseEmpty(function, module);
+  };
+  while (true) {
+    auto unused = llvm::find_if(others, isUnused);
+    if (unused == others.end())
+      return success();
+    (*unused)->erase();
+    others.erase(unused);
+  }
+}
+
+OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
+                                               const InputOptions &options,
+                                               MLIRContext &context) {
+  bool isConfig = path.ends_with(".json");
+  if (!isConfig && (options.dtype || options.pairing))
+    return fail(Twine(options.dtype ? "--dtype" : "--pairing") +
+                " is for a config.json; '" + path + "' is none");
+  OwningOpRef<ModuleOp> module = isConfig ? loadConfig(path, options, context)
+                                          : loadMLIR(path, context);
+  if (!module)
+    return nullptr;
+  if (!options.kernels.empty() &&
+      failed(keepKernels(*module, options.kernels)))
+    return nullptr;
+  return module;
+}

@@ -1,0 +1,220 @@
+//===- FrequenciesTest.cpp - frequencies of each scaling --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Expected numbers were computed by others in arbitrary precision; they are given
+// to the digits that they were published with.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtils.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+struct FrequenciesTest : AttrTest {
+  FrequenciesAttr frequencies(const std::string &fields) {
+    return parse<FrequenciesAttr>("#posenc.frequencies<" + fields + ">");
+  }
+  double attention(const std::string &fields) {
+    return frequencies(fields).computeAttentionFactor().toDouble();
+  }
+};
+
+TEST_F(FrequenciesTest, Plain) {
+  auto attr = frequencies("dim = 16, base = 10000.0");
+  expectNear(attr.computeFrequencies(),
+             {1.0, 0.316227766016838, 0.1, 0.0316227766016838, 0.01,
+              0.00316227766016838, 0.001, 0.000316227766016838},
+             1e-14);
+  EXPECT_TRUE(attr.hasUnitAttentionFactor());
+  EXPECT_EQ(attr.getNumPairs(), 8);
+  EXPECT_FALSE(attr.getScalingRule());
+  // The first is exact, and so is the base's power in 256 bits.
+  EXPECT_TRUE(attr.computeFrequencies()[0] == ::posenc::BigFloat(1.0));
+  EXPECT_TRUE(attr.computeFrequencies()[4] ==
+              ::posenc::BigFloat(1.0) / ::posenc::BigFloat(100.0));
+}
+
+TEST_F(FrequenciesTest, BaseOfAnyModel) {
+  auto attr = frequencies("dim = 16, base = 1000000.0");
+  EXPECT_NEAR(attr.computeFrequencies()[1].toDouble(), 0.177827941, 1e-9);
+  // A base below 1 has frequencies that grow.
+  expectNear(frequencies("dim = 4, base = 0.25").computeFrequencies(),
+             {1.0, 2.0}, 1e-15);
+}
+
+TEST_F(FrequenciesTest, GreatestAndLeast) {
+  EXPECT_EQ(frequencies("dim = 2").computeFrequencies().size(), 1u);
+  auto all = frequencies("dim = 65536").computeFrequencies();
+  ASSERT_EQ(all.size(), 32768u);
+  EXPECT_NEAR(all.back().toDouble(), std::pow(10000.0, -65534.0 / 65536.0),
+              1e-18);
+}
+
+TEST_F(FrequenciesTest, RestartOnAnAxis) {
+  auto attr = frequencies("dim = 16, base = 10000.0");
+  expectNear(attr.computeAxisFrequencies(4), {1.0, 0.1, 0.01, 0.001}, 1e-14);
+}
+
+TEST_F(FrequenciesTest, Linear) {
+  auto attr =
+      frequencies("dim = 16, scaling = #posenc.linear<factor = 4.0>");
+  auto plain = frequencies("dim = 16").computeFrequencies();
+  auto scaled = attr.computeFrequencies();
+  ASSERT_EQ(scaled.size(), plain.size());
+  for (auto [f, unscaled] : llvm::zip_equal(scaled, plain))
+    EXPECT_TRUE(f * ::posenc::BigFloat(4.0) == unscaled);
+  EXPECT_TRUE(attr.hasUnitAttentionFactor());
+}
+
+TEST_F(FrequenciesTest, Llama3) {
+  auto attr = frequencies(
+      "dim = 16, base = 500000.0, scaling = #posenc.llama3<factor = 8.0, "
+      "low_freq_factor = 1.0, high_freq_factor = 4.0, "
+      "original_max_position = 8192>");
+  expectNear(attr.computeFrequencies(),
+             {1.0, 0.193922745, 0.0376060309, 0.00729266474, 0.000524846161,
+              3.4281022e-5, 6.64786987e-6, 1.28917317e-6},
+             5e-9);
+  EXPECT_TRUE(attr.hasUnitAttentionFactor());
+}
+
+TEST_F(FrequenciesTest, Llama3WithAnEmptyBand) {
+  auto attr = frequencies(
+      "dim = 16, base = 500000.0, scaling = #posenc.llama3<factor = 8.0, "
+      "low_freq_factor = 2.0, high_freq_factor = 2.0, "
+      "original_max_position = 8192>");
+  auto plain = frequencies("dim = 16, base = 500000.0").computeFrequencies();
+  auto scaled = attr.computeFrequencies();
+  for (auto [i, f] : llvm::enumerate(scaled)) {
+    bool isSlow = plain[i].toDouble() * 8192 / (2 * M_PI) < 2.0;
+    ::posenc::BigFloat factor(isSlow ? 8.0 : 1.0);
+    EXPECT_TRUE(f * factor == plain[i]) << "pair " << i;
+  }
+}
+
+const char *const kYarn = "dim = 16, base = 10000.0, scaling = #posenc.yarn<"
+                          "factor = 4.0, original_max_position = 4096";
+
+TEST_F(FrequenciesTest, Yarn) {
+  auto attr = frequencies(std::string(kYarn) + ">");
+  expectNear(attr.computeFrequencies(),
+             {1.0, 0.316227766, 0.1, 0.025693506, 0.00625, 0.00138349648,
+              0.00025, 7.90569415e-5},
+             5e-9);
+  EXPECT_NEAR(attr.computeAttentionFactor().toDouble(), 1.13862943611, 1e-11);
+  EXPECT_FALSE(attr.hasUnitAttentionFactor());
+}
+
+TEST_F(FrequenciesTest, YarnNotTruncated) {
+  auto f = frequencies(std::string(kYarn) + ", truncate = false>")
+               .computeFrequencies();
+  ASSERT_EQ(f.size(), 8u);
+  EXPECT_NEAR(f[3].toDouble(), 0.0286136088, 1e-10);
+  EXPECT_NEAR(f[4].toDouble(), 0.00655697152, 1e-11);
+  EXPECT_NEAR(f[5].toDouble(), 0.00128563203, 1e-11);
+}
+
+TEST_F(FrequenciesTest, YarnWithEqualBounds) {
+  // Both bounds are beyond the ends: a step at pair 0 of width 0.001.
+  auto attr = frequencies("dim = 16, scaling = #posenc.yarn<factor = 4.0, "
+                          "original_max_position = 6, beta_slow = 1>");
+  auto plain = frequencies("dim = 16").computeFrequencies();
+  auto scaled = attr.computeFrequencies();
+  EXPECT_TRUE(scaled[0] == plain[0]);
+  for (size_t i = 1; i < plain.size(); ++i)
+    EXPECT_TRUE(scaled[i] * ::posenc::BigFloat(4.0) == plain[i]) << i;
+}
+
+TEST_F(FrequenciesTest, YarnAttention) {
+  std::string yarn = kYarn;
+  EXPECT_DOUBLE_EQ(attention(yarn + ", attention_factor = 0.7>"), 0.7);
+  // Given, it wins over both weights.
+  EXPECT_DOUBLE_EQ(attention(yarn + ", mscale = 2.0, mscale_all_dim = 3.0, "
+                                    "attention_factor = 0.7>"),
+                   0.7);
+  double log4 = std::log(4.0);
+  EXPECT_DOUBLE_EQ(attention(yarn + ", mscale = 2.0, mscale_all_dim = 3.0>"),
+                   (0.2 * log4 + 1) / (0.3 * log4 + 1));
+  EXPECT_EQ(attention(yarn + ", mscale = 1.5, mscale_all_dim = 1.5>"), 1.0);
+  // One weight alone counts for nothing.
+  EXPECT_NEAR(attention(yarn + ", mscale = 2.0>"), 1.13862943611, 1e-11);
+  EXPECT_NEAR(attention(yarn + ", mscale_all_dim = 2.0>"), 1.13862943611,
+              1e-11);
+  // A factor that extends nothing.
+  EXPECT_EQ(attention("dim = 16, scaling = #posenc.yarn<factor = 1.0, "
+                      "original_max_position = 4096>"),
+            1.0);
+  EXPECT_EQ(attention("dim = 16, scaling = #posenc.yarn<factor = 0.5, "
+                      "original_max_position = 4096>"),
+            1.0);
+}
+
+TEST_F(FrequenciesTest, Explicit) {
+  auto attr = frequencies("dim = 8, base = 7.0, scaling = #posenc.explicit<"
+                          "values = [1.0, -0.25, 0.0, 3.0e300]>");
+  expectNear(attr.computeFrequencies(), {1.0, -0.25, 0.0, 3e300}, 0.0);
+  EXPECT_TRUE(attr.hasUnitAttentionFactor());
+  EXPECT_EQ(attention("dim = 2, scaling = #posenc.explicit<values = [1.0], "
+                      "attention_factor = 1.25>"),
+            1.25);
+}
+
+TEST_F(FrequenciesTest, FactorOfOneIsUnit) {
+  EXPECT_TRUE(frequencies("dim = 2, scaling = #posenc.explicit<values = [2], "
+                          "attention_factor = 1.0>")
+                  .hasUnitAttentionFactor());
+  EXPECT_FALSE(frequencies("dim = 2, scaling = #posenc.explicit<values = [2], "
+                           "attention_factor = 1.0000000000000002>")
+                   .hasUnitAttentionFactor());
+}
+
+/// The verifier rejects what no text can say: reals of another type.
+TEST_F(FrequenciesTest, RealsOfAnotherType) {
+  Builder b(&context);
+  std::vector<std::string> errors;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    errors.push_back(diagnostic.str());
+    return success();
+  });
+  auto emitError = [&] { return mlir::emitError(b.getUnknownLoc()); };
+  FloatAttr narrow = b.getF32FloatAttr(4.0f), wide = b.getF64FloatAttr(4.0);
+  auto check = [&](FloatAttr base, Attribute scaling, StringRef constraint) {
+    errors.clear();
+    EXPECT_FALSE(FrequenciesAttr::getChecked(emitError, &context, int64_t{4},
+                                             base, scaling));
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_TRUE(StringRef(errors[0]).ends_with(constraint)) << errors[0];
+  };
+  check(narrow, nullptr, "(frequencies_c2)");
+  check(nullptr, nullptr, "(frequencies_c2)");
+  check(wide, LinearScalingAttr::get(&context, narrow), "(linear_c1)");
+  check(wide, Llama3ScalingAttr::get(&context, narrow, wide, wide, wide),
+        "(llama3_c1)");
+  check(wide, Llama3ScalingAttr::get(&context, wide, narrow, wide, wide),
+        "(llama3_c2)");
+  check(wide, Llama3ScalingAttr::get(&context, wide, wide, wide, narrow),
+        "(llama3_c3)");
+  auto yarn = [&](FloatAttr factor, FloatAttr original, FloatAttr fast,
+                  FloatAttr attention) {
+    return YarnScalingAttr::get(&context, factor, original, fast, wide, true,
+                                attention, nullptr, nullptr);
+  };
+  check(wide, yarn(narrow, wide, wide, nullptr), "(yarn_c1)");
+  check(wide, yarn(wide, wide, narrow, nullptr), "(yarn_c2)");
+  check(wide, yarn(wide, narrow, wide, nullptr), "(yarn_c3)");
+  check(wide, yarn(wide, wide, wide, narrow), "(yarn_c5)");
+  check(wide,
+        ExplicitScalingAttr::get(&context, b.getDenseF64ArrayAttr({1.0, 2.0}),
+                                 narrow),
+        "(explicit_c3)");
+}
+
+} // namespace

@@ -1,0 +1,13 @@
+//===- posenc-compile.cpp - the kernel compiler -----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Tools/Compile.h"
+
+int main(int argc, char **argv) {
+  return mlir::posenc::compileMain(argc, argv);
+}
