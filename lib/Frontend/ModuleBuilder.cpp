@@ -28,8 +28,8 @@ public:
   ModelModule(MLIRContext &context, const ModelConfig &config,
               const ModuleBuilderOptions &options)
       : builder(&context),
-        loc(options.location.value_or(builder.getUnknownLoc())),
-        config(config), dtype(options.dtype.value_or(config.dtype)) {}
+        loc(options.location.value_or(builder.getUnknownLoc())), config(config),
+        dtype(options.dtype.value_or(config.dtype)) {}
 
   OwningOpRef<ModuleOp> build();
 
@@ -99,9 +99,9 @@ Type ModelModule::getElementType() {
 
 /// Batch, sequence, head, dim.
 RankedTensorType ModelModule::getHeadsType(int64_t numHeads) {
-  return RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic,
-                                numHeads, config.headDim},
-                               getElementType());
+  return RankedTensorType::get(
+      {ShapedType::kDynamic, ShapedType::kDynamic, numHeads, config.headDim},
+      getElementType());
 }
 
 /// A public function, with the builder at the start of its body.
@@ -109,9 +109,8 @@ func::FuncOp ModelModule::createFunction(StringRef name,
                                          ArrayRef<NamedType> arguments,
                                          ArrayRef<NamedType> results) {
   auto types = [](ArrayRef<NamedType> list) {
-    return llvm::map_to_vector(list, [](NamedType entry) {
-      return entry.second;
-    });
+    return llvm::map_to_vector(list,
+                               [](NamedType entry) { return entry.second; });
   };
   auto function = func::FuncOp::create(
       builder, loc, name,
@@ -172,8 +171,7 @@ void ModelModule::buildRope(FrequenciesAttr frequencies) {
   SmallVector<Value> sizes = createSizes(inputs.front(), 2);
   SmallVector<Value> inits{createDestination(queries, sizes),
                            createDestination(keys, sizes)};
-  Pairing pairing =
-      config.interleaved ? Pairing::Interleaved : Pairing::Half;
+  Pairing pairing = config.interleaved ? Pairing::Interleaved : Pairing::Half;
   auto op = RopeOp::create(builder, loc, TypeRange{queries, keys}, inputs,
                            function.getArgument(2), inits, pairing, frequencies,
                            AxesAttr(), ArrayRef<int64_t>{0, 1},

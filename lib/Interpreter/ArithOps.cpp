@@ -21,8 +21,7 @@ static long double toLongDouble(const APFloat &value) {
   // Every float of the dialect is a double without a loss.
   APFloat wide = value;
   bool losesInfo;
-  wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-               &losesInfo);
+  wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
   return wide.convertToDouble();
 }
 
@@ -85,8 +84,8 @@ mapElements(Operation *op, Evaluator &values,
     for (auto [input, operand] : llvm::zip_equal(inputs, operands))
       input = uint64_t(getInteger(*operand, i));
     uint64_t bits = compute(inputs);
-    int64_t element = *type == DType::I32 ? int64_t(int32_t(uint32_t(bits)))
-                                          : int64_t(bits);
+    int64_t element =
+        *type == DType::I32 ? int64_t(int32_t(uint32_t(bits))) : int64_t(bits);
     mapped.array.values.push_back(static_cast<long double>(element));
   }
   values.set(result, std::move(mapped));

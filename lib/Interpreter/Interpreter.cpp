@@ -93,8 +93,7 @@ LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape,
   auto shaped = dyn_cast<ShapedType>(type);
   if (shaped && !shaped.hasRank())
     return op->emitError() << "the reference does not know " << type;
-  ArrayRef<int64_t> expected =
-      shaped ? shaped.getShape() : ArrayRef<int64_t>();
+  ArrayRef<int64_t> expected = shaped ? shaped.getShape() : ArrayRef<int64_t>();
   bool fits = expected.size() == shape.size();
   for (size_t dim = 0; fits && dim < shape.size(); ++dim)
     fits = ShapedType::isDynamic(expected[dim]) || expected[dim] == shape[dim];
@@ -110,6 +109,20 @@ LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape,
 // Functions
 //===----------------------------------------------------------------------===//
 
+/// Whether the function is at the level of the oracle: one block, on tensors.
+static LogicalResult checkFunction(FunctionOpInterface function) {
+  for (Type type : function.getArgumentTypes()) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!getReferenceType(tensor ? tensor.getElementType() : type))
+      return function.emitError()
+             << "the reference takes tensors and integers, not " << type;
+  }
+  if (function.isExternal() ||
+      !llvm::hasSingleElement(function.getFunctionBody()))
+    return function.emitError("the reference evaluates functions of one block");
+  return success();
+}
+
 static LogicalResult bindArguments(FunctionOpInterface function,
                                    std::vector<ReferenceValue> arguments,
                                    Evaluator &values) {
@@ -121,12 +134,7 @@ static LogicalResult bindArguments(FunctionOpInterface function,
        llvm::zip_equal(function.getArguments(), arguments)) {
     Type type = argument.getType();
     auto tensor = dyn_cast<RankedTensorType>(type);
-    std::optional<DType> dtype =
-        getReferenceType(tensor ? tensor.getElementType() : type);
-    if (!dtype)
-      return function.emitError()
-             << "the reference takes tensors and integers, not " << type;
-    if (*dtype != value.type)
+    if (getReferenceType(tensor ? tensor.getElementType() : type) != value.type)
       return function.emitError() << "argument #" << argument.getArgNumber()
                                   << " has another type than " << type;
     if (failed(checkShape(function, value.array.shape, type)))
@@ -140,16 +148,15 @@ static LogicalResult evaluate(Operation *op, Evaluator &values) {
   for (auto kind : {evaluatePosenc, evaluateTensor, evaluateArith})
     if (std::optional<LogicalResult> result = kind(op, values))
       return *result;
-  return op->emitError() << "the reference does not evaluate '"
-                         << op->getName() << "'";
+  return op->emitError() << "the reference does not evaluate '" << op->getName()
+                         << "'";
 }
 
 FailureOr<std::vector<ReferenceValue>>
 mlir::posenc::interpret(FunctionOpInterface function,
                         std::vector<ReferenceValue> arguments) {
-  if (function.isExternal() ||
-      !llvm::hasSingleElement(function.getFunctionBody()))
-    return function.emitError("the reference evaluates functions of one block");
+  if (failed(checkFunction(function)))
+    return failure();
   Evaluator values;
   if (failed(bindArguments(function, std::move(arguments), values)))
     return failure();

@@ -133,8 +133,7 @@ static LogicalResult evaluate(SincosOp op, Evaluator &values) {
   Shape table = shape;
   table.push_back(op.getFrequencies().getNumPairs());
   if (failed(checkShape(op, table)) ||
-      failed(
-          reject(op, reference::checkSinCos(*spec, axes, positions, shape))))
+      failed(reject(op, reference::checkSinCos(*spec, axes, positions, shape))))
     return failure();
   for (Value init : op.getInits())
     if (failed(checkDestination(op, table, init, values)))
@@ -143,8 +142,10 @@ static LogicalResult evaluate(SincosOp op, Evaluator &values) {
       reference::sincos(*spec, axes, positions, shape);
   Type type = getElementTypeOrSelf(op.getInits().front().getType());
   bool hasFactor = !op.getFrequencies().hasUnitAttentionFactor();
-  values.set(op.getResult(0), makeTable(type, std::move(tables.cos), hasFactor));
-  values.set(op.getResult(1), makeTable(type, std::move(tables.sin), hasFactor));
+  values.set(op.getResult(0),
+             makeTable(type, std::move(tables.cos), hasFactor));
+  values.set(op.getResult(1),
+             makeTable(type, std::move(tables.sin), hasFactor));
   return success();
 }
 
@@ -201,9 +202,8 @@ static LogicalResult evaluate(RotateOp op, Evaluator &values) {
         failed(checkShape(op, x.array.shape)) ||
         failed(checkDestination(op, x.array.shape, init, values)))
       return failure();
-    ReferenceValue rotated =
-        makeRotated(x, reference::rotate(x.array, cos.array, sin.array,
-                                         options));
+    ReferenceValue rotated = makeRotated(
+        x, reference::rotate(x.array, cos.array, sin.array, options));
     // The limit of a rotation allows for tables of f32 or f64 that a kernel
     // makes itself; those of a shorter type may differ by their own unit.
     for (const ReferenceValue *table : {&cos, &sin})

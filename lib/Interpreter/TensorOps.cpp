@@ -133,16 +133,15 @@ struct Slice {
       return failure();
     for (size_t dim = 0; dim < tensor.size(); ++dim) {
       int64_t last, end;
-      bool overflows =
-          llvm::MulOverflow(std::max<int64_t>(sizes[dim] - 1, 0), strides[dim],
-                            last) ||
-          llvm::AddOverflow(offsets[dim], last, end);
+      bool overflows = llvm::MulOverflow(std::max<int64_t>(sizes[dim] - 1, 0),
+                                         strides[dim], last) ||
+                       llvm::AddOverflow(offsets[dim], last, end);
       bool empty = sizes[dim] == 0;
       if (overflows || offsets[dim] < 0 || offsets[dim] > tensor[dim] ||
-          (!empty && (end < 0 || end >= tensor[dim] ||
-                      offsets[dim] == tensor[dim])))
-        return op->emitError() << "the slice leaves the tensor in dimension "
-                               << dim;
+          (!empty &&
+           (end < 0 || end >= tensor[dim] || offsets[dim] == tensor[dim])))
+        return op->emitError()
+               << "the slice leaves the tensor in dimension " << dim;
     }
     return success();
   }

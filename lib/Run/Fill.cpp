@@ -10,6 +10,8 @@
 
 #include "DType.h"
 
+#include "llvm/ADT/bit.h"
+
 #include <cmath>
 
 using namespace mlir::posenc;
@@ -55,6 +57,26 @@ private:
 
 } // namespace
 
+/// The bits of a number in a type. Numbers that are normal in a type of 16 bits
+/// go the short way: they are most, and encode() takes several times as long as
+/// making them.
+static uint64_t roundToBits(DType type, long double value) {
+  bool isHalf = type == DType::F16, isBrain = type == DType::BF16;
+  double narrow = static_cast<double>(value);
+  auto size = std::fabs(narrow);
+  if (!(isHalf || isBrain) || narrow != value ||
+      !(size >= (isHalf ? 0x1p-14 : 0x1p-126)) ||
+      !(size < (isHalf ? 0x1p15 : 0x1p127)))
+    return reference::encode(type, value);
+  uint64_t bits = llvm::bit_cast<uint64_t>(size);
+  int fraction = isHalf ? 10 : 7, bias = isHalf ? 15 : 127;
+  int shift = 52 - fraction;
+  // To nearest, ties to even; a carry goes to the exponent.
+  bits += (uint64_t(1) << (shift - 1)) - 1 + ((bits >> shift) & 1);
+  bits = (bits >> shift) - (uint64_t(1023 - bias) << fraction);
+  return bits | (uint64_t(std::signbit(narrow)) << 15);
+}
+
 /// Stores next() in every element, rounded to the array's type.
 template <typename Next>
 static llvm::Error fill(const Array &array, Next next) {
@@ -63,15 +85,13 @@ static llvm::Error fill(const Array &array, Next next) {
     return llvm::createStringError(llvm::Twine("cannot make values of type ") +
                                    posenc_dtype_name(array.dtype()));
   int64_t count = array.numElements();
-  // The common types without the detour over long double.
   if (*type == DType::F32) {
     for (int64_t i = 0; i < count; ++i)
       array.dataAs<float>()[i] = static_cast<float>(next(i));
     return llvm::Error::success();
   }
   for (int64_t i = 0; i < count; ++i)
-    reference::storeBits(*type, array.data(), i,
-                         reference::encode(*type, next(i)));
+    reference::storeBits(*type, array.data(), i, roundToBits(*type, next(i)));
   return llvm::Error::success();
 }
 
@@ -90,8 +110,7 @@ llvm::Error mlir::posenc::fillRandom(const Array &array, uint64_t seed) {
 }
 
 llvm::Error mlir::posenc::fillIota(const Array &array) {
-  return fill(array,
-              [](int64_t i) { return static_cast<long double>(i); });
+  return fill(array, [](int64_t i) { return static_cast<long double>(i); });
 }
 
 llvm::Error mlir::posenc::fillValue(const Array &array, StringRef value) {

@@ -30,8 +30,7 @@ static llvm::Error parseType(StringRef text, InputText &input) {
       return makeError("the size " + llvm::Twine(size) + " is negative");
     input.shape.push_back(size);
     if (input.shape.size() > POSENC_MAX_RANK)
-      return makeError("the rank is more than " +
-                       llvm::Twine(POSENC_MAX_RANK));
+      return makeError("the rank is more than " + llvm::Twine(POSENC_MAX_RANK));
     rest = rest.drop_front(end + 1);
   }
   input.dtype = posenc_dtype_from_name(rest.str().c_str());
@@ -71,8 +70,8 @@ llvm::Expected<InputText> mlir::posenc::parseInputText(StringRef text) {
   auto [type, fill] = text.split('=');
   if (type.size() == text.size()) {
     // Whether it is in range is known with the argument's type.
-    if (text.empty() || !llvm::all_of(text.drop_front(text[0] == '-'),
-                                      llvm::isDigit))
+    if (text.empty() ||
+        !llvm::all_of(text.drop_front(text[0] == '-'), llvm::isDigit))
       return makeError(
           "expected @FILE.npy, SHAPExTYPE=random, =iota or =VALUE, or an "
           "integer");

@@ -24,7 +24,8 @@ llvm::Expected<runtime::Array>
 mlir::posenc::allocateArray(posenc_dtype dtype, std::vector<int64_t> shape) {
   uint64_t bytes = posenc_dtype_size(dtype);
   for (int64_t size : shape)
-    bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(size, 0)));
+    bytes =
+        llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(size, 0)));
   uint64_t available = ::posenc::getAvailableMemory();
   // Overflows are the allocation's to report.
   if (bytes > available && bytes != UINT64_MAX)
@@ -50,10 +51,9 @@ static bool isSameType(posenc_dtype a, posenc_dtype b) {
 static llvm::Error checkType(const InputText &text,
                              const runtime::Argument &argument) {
   if (text.dtype == POSENC_DTYPE_INVALID)
-    return argument.isScalar()
-               ? llvm::Error::success()
-               : llvm::createStringError("expected a tensor " +
-                                         argument.type());
+    return argument.isScalar() ? llvm::Error::success()
+                               : llvm::createStringError("expected a tensor " +
+                                                         argument.type());
   bool fits = isSameType(text.dtype, argument.dtype()) &&
               int32_t(text.shape.size()) == argument.rank();
   for (int32_t dim = 0; fits && dim < argument.rank(); ++dim)
@@ -125,9 +125,9 @@ mlir::posenc::createInputs(runtime::Function function,
     for (size_t i = 0; i < count; ++i)
       signature += (i ? ", " : "") + function.input(i).name() + ": " +
                    function.input(i).type();
-    return llvm::createStringError(function.name() + " takes " + Twine(count) +
-                                   " inputs (" + signature + "), " +
-                                   Twine(texts.size()) + " given");
+    return llvm::createStringError(function.name() + " takes (" + signature +
+                                   "), and " + Twine(texts.size()) +
+                                   " inputs are given");
   }
   std::vector<Input> inputs;
   for (size_t i = 0; i < count; ++i) {
@@ -135,9 +135,9 @@ mlir::posenc::createInputs(runtime::Function function,
     llvm::Expected<Input> input =
         text ? createInput(function.input(i), *text, i) : text.takeError();
     if (!input)
-      return llvm::createStringError(
-          "input #" + Twine(i) + " '" + function.input(i).name() +
-          "': " + llvm::toString(input.takeError()));
+      return llvm::createStringError("input #" + Twine(i) + " '" +
+                                     function.input(i).name() +
+                                     "': " + llvm::toString(input.takeError()));
     inputs.push_back(std::move(*input));
   }
   return inputs;

@@ -10,7 +10,7 @@
 
 #include "posenc/Registration/Registration.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -28,9 +28,12 @@ static bool fail(const Twine &message) {
   return false;
 }
 
+/// There is not one function, but none or several.
 static bool failAmbiguous(ArrayRef<std::string> names) {
+  if (names.empty())
+    return fail("the input has no public function");
   return fail("--function is missing; the input has " +
-              (names.empty() ? "none" : llvm::join(names, ", ")));
+              llvm::join(names, ", "));
 }
 
 bool Kernel::find(StringRef name) {
@@ -52,8 +55,8 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
                   bool keepSource) {
   DialectRegistry registry;
   registerAllDialects(registry);
-  context = std::make_unique<MLIRContext>(registry,
-                                          MLIRContext::Threading::DISABLED);
+  context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   diagnostics = std::make_unique<DiagnosticPrinter>(*context);
   // Nothing else is compiled.
   if (!name.empty())

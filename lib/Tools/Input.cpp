@@ -77,9 +77,8 @@ static std::optional<frontend::Pairing> parsePairing(StringRef name) {
       .Default(std::nullopt);
 }
 
-static OwningOpRef<ModuleOp> loadConfig(StringRef path,
-                                        const InputOptions &options,
-                                        MLIRContext &context) {
+static OwningOpRef<ModuleOp>
+loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   frontend::ReadOptions readOptions;
   ModuleBuilderOptions builderOptions;
   if (options.dtype) {
@@ -180,12 +179,11 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
   if (!isConfig && (options.dtype || options.pairing))
     return fail(Twine(options.dtype ? "--dtype" : "--pairing") +
                 " is for a config.json; '" + path + "' is none");
-  OwningOpRef<ModuleOp> module = isConfig ? loadConfig(path, options, context)
-                                          : loadMLIR(path, context);
+  OwningOpRef<ModuleOp> module =
+      isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
   if (!module)
     return nullptr;
-  if (!options.kernels.empty() &&
-      failed(keepKernels(*module, options.kernels)))
+  if (!options.kernels.empty() && failed(keepKernels(*module, options.kernels)))
     return nullptr;
   return module;
 }

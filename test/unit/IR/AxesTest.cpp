@@ -70,8 +70,8 @@ TEST_F(AxesTest, FrequenciesWithoutAxes) {
 TEST_F(AxesTest, ExponentsGoOn) {
   auto frequencies = parse<FrequenciesAttr>("#posenc.frequencies<dim = 8>");
   for (const char *layout : {"contiguous", "interleaved"}) {
-    auto axes = parse<AxesAttr>("#posenc.axes<" + std::string(layout) +
-                                ", [2, 2]>");
+    auto axes =
+        parse<AxesAttr>("#posenc.axes<" + std::string(layout) + ", [2, 2]>");
     auto pairs = computePairFrequencies(frequencies, axes);
     ASSERT_EQ(pairs.size(), 4u);
     for (auto [i, pair] : llvm::enumerate(pairs)) {

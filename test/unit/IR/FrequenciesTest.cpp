@@ -5,9 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
-// Expected numbers were computed by others in arbitrary precision; they are given
-// to the digits that they were published with.
+//
+// Expected numbers were computed by others in arbitrary precision; they are
+// given to the digits that they were published with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +64,7 @@ TEST_F(FrequenciesTest, RestartOnAnAxis) {
 }
 
 TEST_F(FrequenciesTest, Linear) {
-  auto attr =
-      frequencies("dim = 16, scaling = #posenc.linear<factor = 4.0>");
+  auto attr = frequencies("dim = 16, scaling = #posenc.linear<factor = 4.0>");
   auto plain = frequencies("dim = 16").computeFrequencies();
   auto scaled = attr.computeFrequencies();
   ASSERT_EQ(scaled.size(), plain.size());

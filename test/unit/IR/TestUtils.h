@@ -20,8 +20,7 @@ struct AttrTest : testing::Test {
   AttrTest() { context.loadDialect<PosencDialect>(); }
 
   /// The attribute that `text` is.
-  template <typename AttrTy>
-  AttrTy parse(const std::string &text) {
+  template <typename AttrTy> AttrTy parse(const std::string &text) {
     auto attr = dyn_cast_or_null<AttrTy>(parseAttribute(text, &context));
     EXPECT_TRUE(attr) << text;
     return attr;

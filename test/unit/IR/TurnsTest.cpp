@@ -33,9 +33,7 @@ BigFloat turn(const BigFloat &fraction) {
 }
 
 /// `2^exponent`
-BigFloat power(int exponent) {
-  return pow(BigFloat(2.0), BigFloat(exponent));
-}
+BigFloat power(int exponent) { return pow(BigFloat(2.0), BigFloat(exponent)); }
 
 TEST(Turns, PowersOfTwo) {
   for (int k = 1; k <= 96; ++k) {
@@ -59,8 +57,7 @@ TEST(Turns, RoundToNearest) {
   EXPECT_EQ(turns(turn(place * BigFloat(5.25))), (Turns{0, 5}));
   EXPECT_EQ(turns(turn(place * BigFloat(5.75))), (Turns{0, 6}));
   // Up to a whole turn, which is none.
-  EXPECT_EQ(turns(turn(BigFloat(1.0) - place * BigFloat(0.25))),
-            (Turns{0, 0}));
+  EXPECT_EQ(turns(turn(BigFloat(1.0) - place * BigFloat(0.25))), (Turns{0, 0}));
   // Carries go from the low part to the high one.
   EXPECT_EQ(turns(turn(power(-64) - place * BigFloat(0.25))), (Turns{1, 0}));
 }

@@ -1,0 +1,475 @@
+//===- scaling-attrs-invalid.mlir - errors of scaling rules ---------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --verify-diagnostics --split-input-file
+
+// linear: factor = 0.0.
+// expected-error @+1 {{expected a finite, positive factor (linear_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.linear<factor = 0.0>>}
+
+// -----
+
+// linear: factor = -4.0.
+// expected-error @+1 {{expected a finite, positive factor (linear_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.linear<factor = -4.0>>}
+
+// -----
+
+// linear: factor = 0x7FF0000000000000.
+// expected-error @+1 {{expected a finite, positive factor (linear_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.linear<factor = 0x7FF0000000000000>>}
+
+// -----
+
+// linear: factor = 0x7FF8000000000000.
+// expected-error @+1 {{expected a finite, positive factor (linear_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.linear<factor = 0x7FF8000000000000>>}
+
+// -----
+
+// linear: no factor.
+// expected-error @+1 {{missing parameter 'factor'}}
+func.func private @f() attributes {test.attr = #posenc.linear<>}
+
+// -----
+
+// linear: an unknown key.
+// expected-error @+1 {{unknown parameter 'low'}}
+func.func private @f() attributes {test.attr = #posenc.linear<factor = 4.0, low = 4.0>}
+
+// -----
+
+// llama3: factor = 0.0.
+// expected-error @+1 {{expected a finite, positive factor (llama3_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 0.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: factor = -8.0.
+// expected-error @+1 {{expected a finite, positive factor (llama3_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = -8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: factor = 0x7FF0000000000000.
+// expected-error @+1 {{expected a finite, positive factor (llama3_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 0x7FF0000000000000, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: factor = 0x7FF8000000000000.
+// expected-error @+1 {{expected a finite, positive factor (llama3_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 0x7FF8000000000000, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the low bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 0.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the low bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = -1.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the low bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 0x7FF8000000000000, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the high bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 0.0, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the high bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 0x7FF0000000000000, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the high bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 0.5, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: the high bound.
+// expected-error @+1 {{expected 0 < low_freq_factor <= high_freq_factor, both finite (llama3_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 0x7FF8000000000000, original_max_position = 8192.0>>}
+
+// -----
+
+// llama3: original_max_position = 0.0.
+// expected-error @+1 {{expected a finite, positive original_max_position (llama3_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 0.0>>}
+
+// -----
+
+// llama3: original_max_position = -8192.0.
+// expected-error @+1 {{expected a finite, positive original_max_position (llama3_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = -8192.0>>}
+
+// -----
+
+// llama3: original_max_position = 0x7FF0000000000000.
+// expected-error @+1 {{expected a finite, positive original_max_position (llama3_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 0x7FF0000000000000>>}
+
+// -----
+
+// llama3: original_max_position = 0x7FF8000000000000.
+// expected-error @+1 {{expected a finite, positive original_max_position (llama3_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 0x7FF8000000000000>>}
+
+// -----
+
+// llama3: no factor.
+// expected-error @+1 {{missing parameter 'factor'}}
+func.func private @f() attributes {test.attr = #posenc.llama3<low_freq_factor = 1.0, high_freq_factor = 1.0, original_max_position = 1.0>}
+
+// -----
+
+// llama3: no low_freq_factor.
+// expected-error @+1 {{missing parameter 'low_freq_factor'}}
+func.func private @f() attributes {test.attr = #posenc.llama3<factor = 1.0, high_freq_factor = 1.0, original_max_position = 1.0>}
+
+// -----
+
+// llama3: no high_freq_factor.
+// expected-error @+1 {{missing parameter 'high_freq_factor'}}
+func.func private @f() attributes {test.attr = #posenc.llama3<factor = 1.0, low_freq_factor = 1.0, original_max_position = 1.0>}
+
+// -----
+
+// llama3: no original_max_position.
+// expected-error @+1 {{missing parameter 'original_max_position'}}
+func.func private @f() attributes {test.attr = #posenc.llama3<factor = 1.0, low_freq_factor = 1.0, high_freq_factor = 1.0>}
+
+// -----
+
+// yarn: factor = 0.0.
+// expected-error @+1 {{expected a finite, positive factor (yarn_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 0.0, original_max_position = 4096.0>>}
+
+// -----
+
+// yarn: factor = -4.0.
+// expected-error @+1 {{expected a finite, positive factor (yarn_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = -4.0, original_max_position = 4096.0>>}
+
+// -----
+
+// yarn: factor = 0x7FF0000000000000.
+// expected-error @+1 {{expected a finite, positive factor (yarn_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 0x7FF0000000000000, original_max_position = 4096.0>>}
+
+// -----
+
+// yarn: factor = 0x7FF8000000000000.
+// expected-error @+1 {{expected a finite, positive factor (yarn_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 0x7FF8000000000000, original_max_position = 4096.0>>}
+
+// -----
+
+// yarn: beta_fast = 0.5.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_fast = 0.5>>}
+
+// -----
+
+// yarn: beta_fast = 0.0.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_fast = 0.0>>}
+
+// -----
+
+// yarn: beta_slow = 0.0.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_slow = 0.0>>}
+
+// -----
+
+// yarn: beta_slow = -1.0.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_slow = -1.0>>}
+
+// -----
+
+// yarn: beta_slow = 33.0.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_slow = 33.0>>}
+
+// -----
+
+// yarn: beta_fast = 0x7FF0000000000000.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_fast = 0x7FF0000000000000>>}
+
+// -----
+
+// yarn: beta_slow = 0x7FF8000000000000.
+// expected-error @+1 {{expected 0 < beta_slow <= beta_fast, both finite (yarn_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, beta_slow = 0x7FF8000000000000>>}
+
+// -----
+
+// yarn: original_max_position = 0.0.
+// expected-error @+1 {{expected a finite, positive original_max_position (yarn_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 0.0>>}
+
+// -----
+
+// yarn: original_max_position = -1.0.
+// expected-error @+1 {{expected a finite, positive original_max_position (yarn_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = -1.0>>}
+
+// -----
+
+// yarn: original_max_position = 0x7FF0000000000000.
+// expected-error @+1 {{expected a finite, positive original_max_position (yarn_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 0x7FF0000000000000>>}
+
+// -----
+
+// yarn: original_max_position = 0x7FF8000000000000.
+// expected-error @+1 {{expected a finite, positive original_max_position (yarn_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 0x7FF8000000000000>>}
+
+// -----
+
+// yarn: base = 1.0.
+// expected-error @+1 {{expected a base greater than 1 (yarn_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.0, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0>>}
+
+// -----
+
+// yarn: base = 0.5.
+// expected-error @+1 {{expected a base greater than 1 (yarn_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 0.5, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0>>}
+
+// -----
+
+// yarn: attention_factor = 0.0.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, attention_factor = 0.0>>}
+
+// -----
+
+// yarn: attention_factor = -1.0.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, attention_factor = -1.0>>}
+
+// -----
+
+// yarn: attention_factor = 0x7FF0000000000000.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, attention_factor = 0x7FF0000000000000>>}
+
+// -----
+
+// yarn: attention_factor = 0x7FF8000000000000.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, attention_factor = 0x7FF8000000000000>>}
+
+// -----
+
+// yarn: mscale = 0.0.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale = 0.0>>}
+
+// -----
+
+// yarn: mscale = -1.0.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale = -1.0>>}
+
+// -----
+
+// yarn: mscale = 0x7FF0000000000000.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale = 0x7FF0000000000000>>}
+
+// -----
+
+// yarn: mscale = 0x7FF8000000000000.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale = 0x7FF8000000000000>>}
+
+// -----
+
+// yarn: mscale_all_dim = 0.0.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale_all_dim = 0.0>>}
+
+// -----
+
+// yarn: mscale_all_dim = -1.0.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale_all_dim = -1.0>>}
+
+// -----
+
+// yarn: mscale_all_dim = 0x7FF0000000000000.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale_all_dim = 0x7FF0000000000000>>}
+
+// -----
+
+// yarn: mscale_all_dim = 0x7FF8000000000000.
+// expected-error @+1 {{expected attention_factor, mscale and mscale_all_dim to be finite and positive (yarn_c5)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, mscale_all_dim = 0x7FF8000000000000>>}
+
+// -----
+
+// yarn: truncate is a word.
+// expected-error @+1 {{expected 'false'}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, truncate = 1>>}
+
+// -----
+
+// yarn: truncate is true or false.
+// expected-error @+1 {{expected 'false'}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, truncate = maybe>>}
+
+// -----
+
+// yarn: truncate is given twice.
+// expected-error @+1 {{parameter 'truncate' is given twice}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, truncate = true, truncate = false>>}
+
+// -----
+
+// yarn: no original_max_position.
+// expected-error @+1 {{missing parameter 'original_max_position'}}
+func.func private @f() attributes {test.attr = #posenc.yarn<factor = 4.0>}
+
+// -----
+
+// yarn: no factor.
+// expected-error @+1 {{missing parameter 'factor'}}
+func.func private @f() attributes {test.attr = #posenc.yarn<original_max_position = 4096.0>}
+
+// -----
+
+// yarn: an unknown key.
+// expected-error @+1 {{unknown parameter 'extrapolation_factor'}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, extrapolation_factor = 1.0>>}
+
+// -----
+
+// explicit: [] for two pairs.
+// expected-error @+1 {{expected 2 values, got 0 (explicit_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = []>>}
+
+// -----
+
+// explicit: [1.0] for two pairs.
+// expected-error @+1 {{expected 2 values, got 1 (explicit_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0]>>}
+
+// -----
+
+// explicit: [1.0, 0.5, 0.25] for two pairs.
+// expected-error @+1 {{expected 2 values, got 3 (explicit_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0.5, 0.25]>>}
+
+// -----
+
+// explicit: [1.0, 0.5, 0.25, 0.125] for two pairs.
+// expected-error @+1 {{expected 2 values, got 4 (explicit_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0.5, 0.25, 0.125]>>}
+
+// -----
+
+// explicit: a value of 0x7FF0000000000000.
+// expected-error @+1 {{expected finite values (explicit_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0x7FF0000000000000]>>}
+
+// -----
+
+// explicit: a value of 0xFFF0000000000000.
+// expected-error @+1 {{expected finite values (explicit_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0xFFF0000000000000]>>}
+
+// -----
+
+// explicit: a value of 0x7FF8000000000000.
+// expected-error @+1 {{expected finite values (explicit_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0x7FF8000000000000]>>}
+
+// -----
+
+// explicit: a value of 1.0e999.
+// expected-error @+1 {{expected finite values (explicit_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 1.0e999]>>}
+
+// -----
+
+// explicit: attention_factor = 0.0.
+// expected-error @+1 {{expected a finite, positive attention_factor (explicit_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0.5], attention_factor = 0.0>>}
+
+// -----
+
+// explicit: attention_factor = -1.0.
+// expected-error @+1 {{expected a finite, positive attention_factor (explicit_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0.5], attention_factor = -1.0>>}
+
+// -----
+
+// explicit: attention_factor = 0x7FF0000000000000.
+// expected-error @+1 {{expected a finite, positive attention_factor (explicit_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0.5], attention_factor = 0x7FF0000000000000>>}
+
+// -----
+
+// explicit: attention_factor = 0x7FF8000000000000.
+// expected-error @+1 {{expected a finite, positive attention_factor (explicit_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 0.5], attention_factor = 0x7FF8000000000000>>}
+
+// -----
+
+// explicit: no values.
+// expected-error @+1 {{missing parameter 'values'}}
+func.func private @f() attributes {test.attr = #posenc.explicit<attention_factor = 1.0>}
+
+// -----
+
+// explicit: no list.
+// expected-error @+1 {{expected '['}}
+func.func private @f() attributes {test.attr = #posenc.explicit<values = 1.0>}
+
+// -----
+
+// explicit: no number.
+// expected-error @+1 {{expected floating point literal}}
+func.func private @f() attributes {test.attr = #posenc.explicit<values = [1.0, x]>}
+
+// -----
+
+// explicit: two signs.
+// expected-error @+1 {{expected floating point literal}}
+func.func private @f() attributes {test.attr = #posenc.explicit<values = [--1]>}
+
+// -----
+
+// explicit: a sign alone.
+// expected-error @+1 {{expected floating point literal}}
+func.func private @f() attributes {test.attr = #posenc.explicit<values = [-]>}
+
+// -----
+
+// explicit: a comma too many.
+// expected-error @+1 {{expected floating point literal}}
+func.func private @f() attributes {test.attr = #posenc.explicit<values = [1.0,]>}

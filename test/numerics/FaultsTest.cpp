@@ -1,0 +1,144 @@
+//===- FaultsTest.cpp - wrong kernels are caught ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The checks of this folder are worth what they catch: each fault is put into a
+// kernel's source, compiled like any other, and must be beyond the limit that
+// the right kernel keeps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+struct Fault {
+  const char *name;
+  const char *from, *to;
+};
+
+const char kRight[] = R"(
+func.func @f(%x: tensor<?x4x40xf32>, %p: tensor<?xi64>) -> tensor<?x4x40xf32> {
+  %r = posenc.rope half #posenc.frequencies<dim = 32, base = 500000, scaling = #posenc.linear<factor = 4>>
+    ins(%x : tensor<?x4x40xf32>) positions(%p : tensor<?xi64>) dims = [0] offset = 4 outs(%x : tensor<?x4x40xf32>)
+  return %r : tensor<?x4x40xf32>
+}
+)";
+
+const Fault kFaults[] = {
+    {"Control", "", ""},
+    {"Pairing", "rope half", "rope interleaved"},
+    {"Direction", "rope half", "rope half inverse"},
+    {"Base", "base = 500000", "base = 500001"},
+    {"Factor", "factor = 4", "factor = 4.00001"},
+    {"NoScaling", ", scaling = #posenc.linear<factor = 4>", ""},
+    {"WindowBefore", "offset = 4", "offset = 3"},
+    {"WindowAfter", "offset = 4", "offset = 5"},
+    {"WindowNarrow", "dim = 32", "dim = 30"},
+    {"WindowWide", "dim = 32", "dim = 34"},
+};
+
+/// Faults in the generated code, put in where it is printed as vectors.
+const Fault kCodeFaults[] = {
+    {"Control", "", ""},
+    {"Sign", "dense<-2147483648>", "dense<0>"},
+    {"HalfPi", "dense<1.57079637>", "dense<1.57079>"},
+    {"One", "dense<1.000000e+00>", "dense<1.000001>"},
+    {"CosCoefficient", "dense<-1.23370051>", "dense<-1.2335>"},
+    {"SinCoefficient", "dense<-0.645963609>", "dense<-0.645967>"},
+    {"MiddleField", "dense<1.78813934E-7>", "dense<8.0E-7>"},
+    {"PartnerLane", "arith.constant 20 : index", "arith.constant 21 : index"},
+    {"PassThroughLane", "arith.constant 36 : index",
+     "arith.constant 35 : index"},
+    {"Minus", "arith.negf", "math.absf"},
+    {"SwappedTables", "arith.cmpi slt", "arith.cmpi sge"},
+};
+
+class FaultTest : public testing::TestWithParam<Fault> {};
+class CodeFaultTest : public testing::TestWithParam<Fault> {};
+
+std::string getName(const testing::TestParamInfo<Fault> &info) {
+  return info.param.name;
+}
+
+/// The comparison of what a module computes with what the right one means.
+reference::Comparison check(const Kernel &kernel,
+                            const std::vector<int64_t> &given,
+                            const std::vector<int64_t> &meant) {
+  int64_t count = meant.size();
+  runtime::Array x = makeRandom(POSENC_F32, {count, 4, 40}, 21);
+  runtime::Array p = makePositions(POSENC_I64, {count}, given);
+  std::vector<runtime::Array> results =
+      kernel.call("f", {x.value(), p.value()});
+  if (results.empty())
+    return {};
+  reference::FrequencySpec spec{};
+  spec.dim = 32;
+  spec.base = 500000;
+  spec.kind = reference::ScalingKind::Linear;
+  spec.factor = 4;
+  reference::RotateOptions options;
+  options.windowOffset = 4;
+  options.positionDims = {0};
+  return reference::compare(
+      reference::DType::F32, results.front().data(),
+      reference::rope(toReference(x), spec, {}, meant, options));
+}
+
+long double getLimit() {
+  return reference::defaultLimitUlp(reference::ResultKind::Rotated,
+                                    reference::DType::F32, false);
+}
+
+std::string replace(std::string text, const Fault &fault) {
+  std::string from = fault.from;
+  size_t at = from.empty() ? 0 : text.find(from);
+  EXPECT_NE(at, std::string::npos) << "'" << from << "' is not in\n" << text;
+  if (at != std::string::npos)
+    text.replace(at, from.size(), fault.to);
+  return text;
+}
+
+TEST_P(FaultTest, IsCaught) {
+  std::vector<int64_t> positions = hardPositions(40);
+  reference::Comparison comparison =
+      check(Kernel(replace(kRight, GetParam())), positions, positions);
+  EXPECT_EQ(comparison.within(getLimit()),
+            std::string(GetParam().name) == "Control")
+      << static_cast<double>(comparison.maxUlp);
+}
+INSTANTIATE_TEST_SUITE_P(Source, FaultTest, testing::ValuesIn(kFaults),
+                         getName);
+
+TEST_P(CodeFaultTest, IsCaught) {
+  std::vector<int64_t> positions = hardPositions(40);
+  // A fixed width, so that the text is the same on every machine.
+  std::string code =
+      lowerToText(kRight, mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  reference::Comparison comparison =
+      check(Kernel(replace(code, GetParam())), positions, positions);
+  EXPECT_EQ(comparison.within(getLimit()),
+            std::string(GetParam().name) == "Control")
+      << static_cast<double>(comparison.maxUlp);
+}
+INSTANTIATE_TEST_SUITE_P(Code, CodeFaultTest, testing::ValuesIn(kCodeFaults),
+                         getName);
+
+TEST(FaultTest, OffByOnePositionIsCaught) {
+  std::vector<int64_t> positions = hardPositions(40), shifted = positions;
+  Kernel kernel(kRight);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    ++shifted[i];
+    EXPECT_FALSE(check(kernel, shifted, positions).within(getLimit())) << i;
+    --shifted[i];
+  }
+}
+
+} // namespace

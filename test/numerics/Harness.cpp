@@ -1,0 +1,213 @@
+//===- Harness.cpp - compiling and running kernels in tests -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+#include "posenc/Registration/Registration.h"
+#include "posenc/Target/KernelModule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+using namespace posenc;
+using namespace posenc::test;
+using mlir::posenc::Stage;
+using mlir::posenc::TargetSpec;
+
+const char *test::getName(Route route) {
+  switch (route) {
+  case Route::Direct:
+    return "Direct";
+  case Route::Linalg:
+    return "Linalg";
+  case Route::Vector:
+    return "Vector";
+  case Route::LLVM:
+    return "LLVM";
+  case Route::Vectors128:
+    return "Vectors128";
+  case Route::Vectors512:
+    return "Vectors512";
+  }
+  return "";
+}
+
+static std::unique_ptr<mlir::MLIRContext> createContext() {
+  mlir::DialectRegistry registry;
+  mlir::posenc::registerAllDialects(registry);
+  return std::make_unique<mlir::MLIRContext>(
+      registry, mlir::MLIRContext::Threading::DISABLED);
+}
+
+std::string test::lowerToText(const std::string &text, Stage stage,
+                              unsigned vectorBytes) {
+  std::unique_ptr<mlir::MLIRContext> context = createContext();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+  llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
+  if (!target) {
+    ADD_FAILURE() << llvm::toString(target.takeError());
+    return "";
+  }
+  if (vectorBytes)
+    target->vectorBytes = vectorBytes;
+  if (!module || failed(mlir::posenc::lowerModule(*module, stage, *target))) {
+    ADD_FAILURE() << "cannot lower\n" << text;
+    return "";
+  }
+  std::string lowered;
+  llvm::raw_string_ostream os(lowered);
+  module->print(os);
+  return lowered;
+}
+
+/// The module's text where the route begins.
+static std::string prepare(const std::string &text, Route route) {
+  switch (route) {
+  case Route::Direct:
+    return text;
+  case Route::Linalg:
+    return lowerToText(text, Stage::Linalg, 0);
+  case Route::Vector:
+    return lowerToText(text, Stage::Vector, 0);
+  case Route::LLVM:
+    return lowerToText(text, Stage::Llvm, 0);
+  case Route::Vectors128:
+    return lowerToText(text, Stage::Vector, 16);
+  case Route::Vectors512:
+    return lowerToText(text, Stage::Vector, 64);
+  }
+  return text;
+}
+
+Kernel::Kernel(const std::string &text, Route route)
+    : context(createContext()),
+      module(mlir::parseSourceString<mlir::ModuleOp>(prepare(text, route),
+                                                     context.get())) {
+  if (module)
+    jit = mlir::posenc::JitLibrary::create(*module);
+  if (!jit) {
+    ADD_FAILURE() << "cannot compile\n" << text;
+    return;
+  }
+  std::string error;
+  library = runtime::Library::fromSymbols(
+      jit->getMetadata(),
+      [](void *jit, const char *symbol) {
+        return static_cast<mlir::posenc::JitLibrary *>(jit)->lookup(symbol);
+      },
+      jit.get(), error);
+  if (!library)
+    ADD_FAILURE() << error;
+}
+
+std::vector<runtime::Array>
+Kernel::call(const std::string &function,
+             const std::vector<posenc_value> &inputs) const {
+  std::vector<runtime::Array> results;
+  if (!library)
+    return results;
+  std::string error;
+  runtime::Function found = library.find(function, error);
+  if (!found || !found.call(inputs, results, error))
+    ADD_FAILURE() << error;
+  return results;
+}
+
+reference::DType test::getReferenceType(posenc_dtype dtype) {
+  switch (dtype) {
+  case POSENC_F64:
+    return reference::DType::F64;
+  case POSENC_F16:
+    return reference::DType::F16;
+  case POSENC_BF16:
+    return reference::DType::BF16;
+  case POSENC_I32:
+    return reference::DType::I32;
+  case POSENC_I64:
+  case POSENC_INDEX:
+    return reference::DType::I64;
+  default:
+    return reference::DType::F32;
+  }
+}
+
+static runtime::Array allocate(posenc_dtype dtype, std::vector<int64_t> shape) {
+  runtime::Array array;
+  std::string error;
+  if (!runtime::Array::allocate(dtype, std::move(shape), array, error))
+    ADD_FAILURE() << error;
+  return array;
+}
+
+runtime::Array test::makeRandom(posenc_dtype dtype, std::vector<int64_t> shape,
+                                uint64_t seed) {
+  runtime::Array array = allocate(dtype, std::move(shape));
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  reference::DType type = getReferenceType(dtype);
+  for (size_t i = 0, e = array.numElements(); i < e; ++i)
+    reference::storeBits(type, array.data(), i,
+                         reference::encode(type, normal(generator)));
+  return array;
+}
+
+runtime::Array test::makePositions(posenc_dtype dtype,
+                                   std::vector<int64_t> shape,
+                                   const std::vector<int64_t> &values) {
+  runtime::Array array = allocate(dtype, std::move(shape));
+  EXPECT_EQ(array.numElements(), values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (dtype == POSENC_I32)
+      array.dataAs<int32_t>()[i] = static_cast<int32_t>(values[i]);
+    else
+      array.dataAs<int64_t>()[i] = values[i];
+  }
+  return array;
+}
+
+std::vector<int64_t> test::hardPositions(int64_t count) {
+  const int64_t known[] = {0,          1,           -1,        7,
+                           4095,       131071,      1048576,   16777215,
+                           2147483647, -2147483647, 355,       103993,
+                           -355,       1068966896,  411557987, 2147483646};
+  std::mt19937_64 generator(11);
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < count; ++i)
+    positions.push_back(
+        i < 16 ? known[i]
+               : static_cast<int64_t>(generator() >> (33 + i % 20)) *
+                     (i % 3 == 0 ? -1 : 1));
+  return positions;
+}
+
+reference::Array test::toReference(const runtime::Array &array) {
+  return reference::fromBytes(getReferenceType(array.dtype()), array.data(),
+                              array.shape());
+}
+
+reference::Comparison test::expectClose(const runtime::Array &result,
+                                        const reference::Array &expected,
+                                        reference::ResultKind kind,
+                                        bool withAttention) {
+  reference::DType type = getReferenceType(result.dtype());
+  reference::CompareOptions options;
+  options.shape = result.shape();
+  if (kind == reference::ResultKind::Table)
+    options.absoluteSlack =
+        std::ldexp(1.0L, type == reference::DType::F64 ? -60 : -61);
+  reference::Comparison comparison =
+      reference::compare(type, result.data(), expected, options);
+  EXPECT_FALSE(comparison.mismatch) << comparison.reason;
+  EXPECT_LE(comparison.maxUlp,
+            reference::defaultLimitUlp(kind, type, withAttention));
+  return comparison;
+}

@@ -1,0 +1,238 @@
+//===- TablesTest.cpp - compiled tables against the oracle ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+#include <cctype>
+#include <cmath>
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+struct TableCase {
+  const char *op; // sincos, interleaved, sin_cos or cos_sin
+  posenc_dtype dtype;
+  int64_t dim;
+  double base;
+  Route route = Route::Direct;
+};
+
+std::string getName(const testing::TestParamInfo<TableCase> &info) {
+  const TableCase &c = info.param;
+  std::string name = c.op;
+  name += "_" + std::string(posenc_dtype_name(c.dtype)) + "_" +
+          std::to_string(c.dim) + "_" +
+          std::to_string(static_cast<int64_t>(c.base)) + "_" +
+          test::getName(c.route);
+  return name;
+}
+
+/// f(positions) of one operation.
+std::string getModule(const TableCase &c, const std::string &scaling = "") {
+  bool isSincos = std::string(c.op) == "sincos";
+  std::string type = "tensor<?x" +
+                     std::to_string(isSincos ? c.dim / 2 : c.dim) + "x" +
+                     posenc_dtype_name(c.dtype) + ">";
+  std::string frequencies = "#posenc.frequencies<dim = " +
+                            std::to_string(c.dim) +
+                            ", base = " + std::to_string(c.base) + scaling + ">";
+  std::string head = "func.func @f(%p: tensor<?xi64>) -> ";
+  std::string empty = "  %c0 = arith.constant 0 : index\n  %n = tensor.dim %p, "
+                      "%c0 : tensor<?xi64>\n  %e = tensor.empty(%n) : " +
+                      type + "\n";
+  if (isSincos)
+    return head + "(" + type + ", " + type + ") {\n" + empty +
+           "  %r:2 = posenc.sincos " + frequencies +
+           " positions(%p : tensor<?xi64>) outs(%e, %e : " + type + ", " +
+           type + ")\n  return %r#0, %r#1 : " + type + ", " + type + "\n}\n";
+  return head + type + " {\n" + empty + "  %r = posenc.sinusoidal " + c.op +
+         " " + frequencies + " positions(%p : tensor<?xi64>) outs(%e : " +
+         type + ")\n  return %r : " + type + "\n}\n";
+}
+
+class TableTest : public testing::TestWithParam<TableCase> {};
+
+TEST_P(TableTest, MatchesOracleAtHardPositions) {
+  const TableCase &c = GetParam();
+  std::vector<int64_t> positions = hardPositions(400);
+  int64_t count = positions.size();
+  runtime::Array p = makePositions(POSENC_I64, {count}, positions);
+  Kernel kernel(getModule(c), c.route);
+  std::vector<runtime::Array> results = kernel.call("f", {p.value()});
+  reference::FrequencySpec spec{};
+  spec.dim = c.dim;
+  spec.base = c.base;
+  if (std::string(c.op) == "sincos") {
+    ASSERT_EQ(results.size(), 2u);
+    reference::CosSinTable table =
+        reference::sincos(spec, {}, positions, {count});
+    expectClose(results[0], table.cos, reference::ResultKind::Table);
+    expectClose(results[1], table.sin, reference::ResultKind::Table);
+    return;
+  }
+  ASSERT_EQ(results.size(), 1u);
+  reference::SinusoidalOrder order =
+      std::string(c.op) == "interleaved"
+          ? reference::SinusoidalOrder::Interleaved
+      : std::string(c.op) == "sin_cos" ? reference::SinusoidalOrder::SinCos
+                                       : reference::SinusoidalOrder::CosSin;
+  expectClose(results[0], reference::sinusoidal(spec, positions, order),
+              reference::ResultKind::Table);
+}
+
+std::vector<TableCase> makeCases() {
+  std::vector<TableCase> cases;
+  for (const char *op : {"sincos", "interleaved", "sin_cos", "cos_sin"}) {
+    for (posenc_dtype dtype :
+         {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16})
+      for (int64_t dim : {2, 10, 128})
+        cases.push_back({op, dtype, dim, 10000});
+    cases.push_back({op, POSENC_F32, 64, 1.5});
+    cases.push_back({op, POSENC_F32, 64, 1e6});
+    cases.push_back({op, POSENC_F32, 4096, 10000});
+    for (Route route : {Route::Linalg, Route::Vector, Route::LLVM,
+                        Route::Vectors128, Route::Vectors512})
+      cases.push_back({op, POSENC_F32, 10, 10000, route});
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Tables, TableTest, testing::ValuesIn(makeCases()),
+                         getName);
+
+/// The positions below 2^31 that come nearest to a multiple of a quarter turn,
+/// where a phase that is a little short is wrong by thousands of units: the
+/// convergents of the continued fraction of f/(pi/2).
+std::vector<int64_t> nearQuarterTurns(long double frequency) {
+  std::vector<int64_t> positions;
+  long double x = frequency / 1.5707963267948966192313216916397514L;
+  int64_t previous = 0, current = 1;
+  for (int i = 0; i < 24; ++i) {
+    long double whole = std::floor(x);
+    if (x - whole < 1e-17L)
+      break;
+    x = 1 / (x - whole);
+    long double next = std::floor(x) * current + previous;
+    if (next > 2147483647.0L)
+      break;
+    previous = current;
+    current = static_cast<int64_t>(next);
+    positions.push_back(current);
+    positions.push_back(-current);
+  }
+  return positions;
+}
+
+TEST(TableTest, HoldsNextToQuarterTurns) {
+  TableCase c{"sincos", POSENC_F32, 128, 500000};
+  reference::FrequencySpec spec{};
+  spec.dim = c.dim;
+  spec.base = c.base;
+  reference::Frequencies frequencies(spec);
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < frequencies.size(); ++i)
+    for (int64_t position : nearQuarterTurns(frequencies.value(i)))
+      positions.push_back(position);
+  ASSERT_GT(positions.size(), 1000u);
+  int64_t count = positions.size();
+  runtime::Array p = makePositions(POSENC_I64, {count}, positions);
+  reference::CosSinTable table = reference::sincos(spec, {}, positions, {count});
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64}) {
+    c.dtype = dtype;
+    std::vector<runtime::Array> results =
+        Kernel(getModule(c)).call("f", {p.value()});
+    ASSERT_EQ(results.size(), 2u);
+    expectClose(results[0], table.cos, reference::ResultKind::Table);
+    expectClose(results[1], table.sin, reference::ResultKind::Table);
+  }
+}
+
+TEST(TableTest, SixtyFourBitsOfFrequencyAreCaught) {
+  // The injected fault: without the low part of the frequencies the same
+  // positions must fail.
+  TableCase c{"sincos", POSENC_F32, 128, 500000};
+  std::string code =
+      lowerToText(getModule(c), mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  std::string name = "@frequencies_low : memref<64xi64> = dense<";
+  size_t begin = code.find(name);
+  ASSERT_NE(begin, std::string::npos);
+  begin += name.size();
+  code.replace(begin, code.find('>', begin) - begin, "0");
+  reference::FrequencySpec spec{};
+  spec.dim = c.dim;
+  spec.base = c.base;
+  reference::Frequencies frequencies(spec);
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < frequencies.size(); ++i)
+    for (int64_t position : nearQuarterTurns(frequencies.value(i)))
+      positions.push_back(position);
+  int64_t count = positions.size();
+  runtime::Array p = makePositions(POSENC_I64, {count}, positions);
+  std::vector<runtime::Array> results = Kernel(code).call("f", {p.value()});
+  ASSERT_EQ(results.size(), 2u);
+  reference::CosSinTable table = reference::sincos(spec, {}, positions, {count});
+  EXPECT_FALSE(reference::compare(reference::DType::F32, results[0].data(),
+                                  table.cos)
+                   .within(1));
+}
+
+TEST(TableTest, HoldsBeyond32Bits) {
+  // The bound grows by |p|*2^-94 radians there.
+  TableCase c{"sincos", POSENC_F32, 16, 10000};
+  std::vector<int64_t> positions = {int64_t{1} << 40, -(int64_t{1} << 47),
+                                    (int64_t{1} << 53) + 1, INT64_MAX,
+                                    INT64_MIN, INT64_MIN + 1};
+  reference::FrequencySpec spec{};
+  spec.dim = c.dim;
+  spec.base = c.base;
+  runtime::Array p = makePositions(POSENC_I64, {6}, positions);
+  std::vector<runtime::Array> results =
+      Kernel(getModule(c)).call("f", {p.value()});
+  ASSERT_EQ(results.size(), 2u);
+  reference::CosSinTable table = reference::sincos(spec, {}, positions, {6});
+  reference::CompareOptions options;
+  options.absoluteSlack = std::ldexp(1.0L, 63 - 94) + std::ldexp(1.0L, -61);
+  for (auto [result, expected] :
+       {std::pair(&results[0], &table.cos), std::pair(&results[1], &table.sin)})
+    EXPECT_TRUE(reference::compare(reference::DType::F32, result->data(),
+                                   *expected, options)
+                    .within(1));
+}
+
+TEST(TableTest, AttentionFactorCostsNoRounding) {
+  TableCase c{"sincos", POSENC_F32, 64, 10000};
+  std::vector<int64_t> positions = hardPositions(400);
+  reference::FrequencySpec spec{};
+  spec.dim = 64;
+  spec.base = 10000;
+  spec.kind = reference::ScalingKind::Yarn;
+  spec.factor = 40;
+  spec.betaFast = 32;
+  spec.betaSlow = 1;
+  spec.originalMaxPosition = 4096;
+  runtime::Array p = makePositions(POSENC_I64, {400}, positions);
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64}) {
+    c.dtype = dtype;
+    std::vector<runtime::Array> results =
+        Kernel(getModule(c, ", scaling = #posenc.yarn<factor = 40, "
+                            "original_max_position = 4096>"))
+            .call("f", {p.value()});
+    ASSERT_EQ(results.size(), 2u);
+    reference::CosSinTable table =
+        reference::sincos(spec, {}, positions, {400});
+    EXPECT_LE(expectClose(results[0], table.cos, reference::ResultKind::Table,
+                          /*withAttention=*/true)
+                  .maxUlp,
+              dtype == POSENC_F32 ? 1.25L : 2.0L);
+    expectClose(results[1], table.sin, reference::ResultKind::Table,
+                /*withAttention=*/true);
+  }
+}
+
+} // namespace

@@ -1,0 +1,11 @@
+//===- posenc-run.cpp - runs kernels and checks them ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Run/Run.h"
+
+int main(int argc, char **argv) { return mlir::posenc::runMain(argc, argv); }
