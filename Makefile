@@ -12,9 +12,9 @@ setup:
 	@tools/setup.sh
 
 build: setup
-	@cmake -S . -B $(BUILD) --preset release > $(BUILD).configure.log 2>&1 \
-	  && mv $(BUILD).configure.log $(BUILD)/configure.log \
-	  || { cat $(BUILD).configure.log; rm -f $(BUILD).configure.log; exit 1; }
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) --preset release > $(BUILD)/configure.log 2>&1 \
+	  || { cat $(BUILD)/configure.log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS)
 
 demo: build

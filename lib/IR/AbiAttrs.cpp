@@ -15,8 +15,24 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// A name that a parameter may have in C and in C++.
 static bool isIdentifier(StringRef name) {
-  return !name.empty() && !llvm::isDigit(name.front()) &&
+  static const llvm::StringSet<> keywords{
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
+      "bool", "break", "case", "catch", "char", "class", "compl", "concept",
+      "const", "consteval", "constexpr", "constinit", "const_cast", "continue",
+      "co_await", "co_return", "co_yield", "decltype", "default", "delete",
+      "do", "double", "dynamic_cast", "else", "enum", "explicit", "export",
+      "extern", "false", "float", "for", "friend", "goto", "if", "inline",
+      "int", "int32_t", "int64_t", "long", "mutable", "namespace", "new",
+      "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+      "private", "protected", "public", "register", "reinterpret_cast",
+      "requires", "restrict", "return", "short", "signed", "sizeof", "static",
+      "static_assert", "static_cast", "struct", "switch", "template", "this",
+      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
+      "uint16_t", "union", "unsigned", "using", "virtual", "void", "volatile",
+      "wchar_t", "while", "xor", "xor_eq"};
+  return !name.empty() && !keywords.contains(name) && !llvm::isDigit(name.front()) &&
          llvm::all_of(name,
                       [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
@@ -44,7 +60,7 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected " << dynamicDims
                        << " sizes, none negative (arg_c2)";
   if (!isIdentifier(name))
-    return emitError() << "'" << name << "' is not a C identifier (arg_c3)";
+    return emitError() << "'" << name << "' cannot be a name in C (arg_c3)";
   return success();
 }
 

@@ -72,3 +72,26 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
   }
   return op->emitError() << "unknown attribute '" << name << "'";
 }
+
+/// Arguments and results may have names.
+static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
+  if (attr.getName() != PosencDialect::kNameAttrName ||
+      !isa<StringAttr>(attr.getValue()))
+    return op->emitError() << "expected '" << PosencDialect::kNameAttrName
+                           << "' with a string, got '"
+                           << attr.getName().getValue()
+                           << "' = " << attr.getValue();
+  return success();
+}
+
+LogicalResult PosencDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                      unsigned,
+                                                      NamedAttribute attr) {
+  return verifyName(op, attr);
+}
+
+LogicalResult PosencDialect::verifyRegionResultAttribute(Operation *op,
+                                                         unsigned, unsigned,
+                                                         NamedAttribute attr) {
+  return verifyName(op, attr);
+}

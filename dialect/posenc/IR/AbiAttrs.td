@@ -25,7 +25,7 @@ def Posenc_ArgAttr : Posenc_Attr<"Arg", "arg"> {
     - (arg_c1) the type is a ranked tensor of f64, f32, f16, bf16, i64, i32 or
       index, or an i64, i32 or index scalar.
     - (arg_c2) there is one size for every dynamic dimension, none negative.
-    - (arg_c3) the name is a C identifier.
+    - (arg_c3) the name is an identifier in C and in C++, and no keyword.
   }];
   let parameters = (ins
     StringRefParameter<"name in the header">:$name,

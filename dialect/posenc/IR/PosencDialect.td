@@ -38,6 +38,8 @@ def PosencDialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Discardable attribute of a function: the `#posenc.abi` of its C entry.
     static constexpr ::llvm::StringLiteral kAbiAttrName = "posenc.abi";

@@ -9,6 +9,7 @@
 # npy.py show FILE            its header and its elements as unsigned integers
 # npy.py make FILE DESCR SHAPE HEX   a file with those bytes; HEX may be empty
 # npy.py flip FILE OUT INDEX BIT     the same file with one bit changed
+# npy.py set FILE OUT INDEX BITS     the same file with one element changed
 
 import ast
 import struct
@@ -40,9 +41,13 @@ elif command == "make":
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)))
         file.write(header.encode() + bytes.fromhex(text))
 else:
-    out, index, bit = sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+    out, index, number = sys.argv[3], int(sys.argv[4]), int(sys.argv[5], 0)
     header, start, body = read(path)
     size = int(header["descr"][2:])
+    element = slice(index * size, (index + 1) * size)
+    bits = int.from_bytes(body[element], "little") ^ 1 << number
+    if command == "set":
+        bits = number
     changed = bytearray(body)
-    changed[index * size + bit // 8] ^= 1 << (bit % 8)
+    changed[element] = bits.to_bytes(size, "little")
     open(out, "wb").write(start + changed)

@@ -1,0 +1,37 @@
+//===- reference-errors.mlir - what the reference refuses -----------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{exits} = %python %posenc_src/test/Inputs/exits.py
+// DEFINE: %{run} = posenc-run %s --reference
+
+// RUN: %{exits} 1 %{run} --function=unknown --input=4xf32=1 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: reference-errors.mlir:[[#@LINE+2]]:8: error: the reference does not evaluate 'linalg.generic'
+func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>,
+                                        affine_map<(i) -> (i)>],
+                       iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// A module that is on memory already has no tensors to evaluate.
+// RUN: posenc-compile %S/Inputs/rope.mlir --emit=vector -o %t.mlir
+// RUN: posenc-run %t.mlir --input=1x4x8xbf16=1 --input=1xi64=1
+// RUN: %{exits} 1 posenc-run %t.mlir --input=1x4x8xbf16=1 --input=1xi64=1 \
+// RUN:   --reference 2>&1 | FileCheck %s --check-prefix=MEMORY
+// MEMORY: error: the reference takes tensors and integers, not 'memref<
+
+// Nothing of the results is written after an error.
+// RUN: rm -f %t.npy
+// RUN: %{exits} 1 %{run} --function=unknown --input=4xf32=1 --output=@%t.npy
+// RUN: not ls %t.npy
