@@ -127,9 +127,8 @@ static LogicalResult bindArguments(FunctionOpInterface function,
                                    std::vector<ReferenceValue> arguments,
                                    Evaluator &values) {
   if (arguments.size() != function.getNumArguments())
-    return function.emitError()
-           << "expected " << function.getNumArguments() << " arguments, got "
-           << arguments.size();
+    return function.emitError() << "expected " << function.getNumArguments()
+                                << " arguments, got " << arguments.size();
   for (auto [argument, value] :
        llvm::zip_equal(function.getArguments(), arguments)) {
     Type type = argument.getType();

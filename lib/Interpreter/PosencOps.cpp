@@ -44,16 +44,29 @@ static int getPrecision(DType type) {
   return 0;
 }
 
-static ReferenceValue makeTable(Type elementType, Array array, bool hasFactor) {
+/// How far an angle may be off, in radians, beyond what the limits allow for:
+/// frequencies are constants of 96 bits, whose error far positions multiply.
+static double getAngleSlack(ArrayRef<int64_t> positions) {
+  double farthest = 0;
+  for (int64_t position : positions)
+    farthest = std::max(farthest, std::fabs(double(position)));
+  return farthest > 0x1p31 ? farthest * 0x1p-94 : 0;
+}
+
+static ReferenceValue makeTable(Type elementType, Array array,
+                                FrequenciesAttr frequencies,
+                                double angleSlack) {
   ReferenceValue result;
   result.type = *getReferenceType(elementType);
   result.array = std::move(array);
   result.array.magnitude.clear();
   for (long double value : result.array.values)
     result.array.magnitude.push_back(std::fabs(value));
-  result.limitUlp =
-      double(defaultLimitUlp(ResultKind::Table, result.type, hasFactor));
-  result.absoluteSlack = result.type == DType::F64 ? 0x1p-60 : 0x1p-61;
+  result.limitUlp = double(defaultLimitUlp(
+      ResultKind::Table, result.type, !frequencies.hasUnitAttentionFactor()));
+  result.absoluteSlack =
+      (result.type == DType::F64 ? 0x1p-60 : 0x1p-61) +
+      angleSlack * frequencies.computeAttentionFactor().toDouble();
   return result;
 }
 
@@ -141,11 +154,11 @@ static LogicalResult evaluate(SincosOp op, Evaluator &values) {
   reference::CosSinTable tables =
       reference::sincos(*spec, axes, positions, shape);
   Type type = getElementTypeOrSelf(op.getInits().front().getType());
-  bool hasFactor = !op.getFrequencies().hasUnitAttentionFactor();
-  values.set(op.getResult(0),
-             makeTable(type, std::move(tables.cos), hasFactor));
-  values.set(op.getResult(1),
-             makeTable(type, std::move(tables.sin), hasFactor));
+  double slack = getAngleSlack(positions);
+  values.set(op.getResult(0), makeTable(type, std::move(tables.cos),
+                                        op.getFrequencies(), slack));
+  values.set(op.getResult(1), makeTable(type, std::move(tables.sin),
+                                        op.getFrequencies(), slack));
   return success();
 }
 
@@ -182,7 +195,7 @@ static LogicalResult evaluate(SinusoidalOp op, Evaluator &values) {
   array.shape = table;
   values.set(op.getResult(0),
              makeTable(getElementTypeOrSelf(init.getType()), std::move(array),
-                       !op.getFrequencies().hasUnitAttentionFactor()));
+                       op.getFrequencies(), getAngleSlack(positions)));
   return success();
 }
 
@@ -242,8 +255,13 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
         failed(checkShape(op, x.array.shape)) ||
         failed(checkDestination(op, x.array.shape, init, values)))
       return failure();
-    values.set(result, makeRotated(x, reference::rope(x.array, *spec, axes,
-                                                      positions, options)));
+    ReferenceValue rotated = makeRotated(
+        x, reference::rope(x.array, *spec, axes, positions, options));
+    // The unit of a lane is at least 2^-precision of what it is measured
+    // against.
+    rotated.limitUlp +=
+        std::ldexp(getAngleSlack(positions), getPrecision(rotated.type));
+    values.set(result, std::move(rotated));
   }
   return success();
 }

@@ -8,6 +8,8 @@
 
 #include "posenc/Reference/Compare.h"
 
+#include "Parallel.h"
+
 #include <cmath>
 
 namespace posenc::reference {
@@ -85,6 +87,30 @@ static LaneError compareLane(DType type, uint64_t bits, long double ref,
   return error;
 }
 
+namespace {
+/// The largest errors of a range of lanes and where they are.
+struct RangeError {
+  long double maxUlp = 0, maxAbs = 0;
+  int64_t worst = 0, firstMismatch = 0;
+  const char *mismatch = nullptr;
+
+  void add(int64_t lane, const LaneError &error) {
+    if (error.mismatch) {
+      if (!mismatch) {
+        mismatch = error.mismatch;
+        firstMismatch = lane;
+      }
+      return;
+    }
+    maxAbs = std::fmax(maxAbs, error.absolute);
+    if (error.ulps > maxUlp) {
+      maxUlp = error.ulps;
+      worst = lane;
+    }
+  }
+};
+} // namespace
+
 static std::vector<int64_t> unflatten(const std::vector<int64_t> &shape,
                                       int64_t flat) {
   std::vector<int64_t> index(shape.size());
@@ -113,24 +139,31 @@ Comparison compare(DType type, const void *result, const Array &ref,
     mismatch("the reference's values do not fill its shape");
     return comparison;
   }
-  int64_t worst = count ? 0 : -1;
-  for (size_t i = 0; i < count; ++i) {
-    long double value = ref.values[i];
-    long double magnitude = ownMagnitude ? ref.magnitude[i] : std::fabs(value);
-    LaneError error = compareLane(type, loadBits(type, result, int64_t(i)),
-                                  value, magnitude, options.absoluteSlack);
-    if (error.mismatch) {
-      if (!comparison.mismatch) {
-        mismatch(error.mismatch);
-        worst = int64_t(i);
-      }
-      continue;
+  // Ranges of their own, put together in order, so that the answer does not
+  // depend on the threads.
+  constexpr int64_t grain = 1 << 16;
+  std::vector<RangeError> ranges((int64_t(count) + grain - 1) / grain);
+  parallelFor(int64_t(count), grain, [&](int64_t begin, int64_t end) {
+    RangeError &range = ranges[begin / grain];
+    for (int64_t i = begin; i < end; ++i) {
+      long double value = ref.values[i];
+      long double magnitude =
+          ownMagnitude ? ref.magnitude[i] : std::fabs(value);
+      range.add(i, compareLane(type, loadBits(type, result, i), value,
+                               magnitude, options.absoluteSlack));
     }
-    comparison.maxAbs = std::fmax(comparison.maxAbs, error.absolute);
-    if (error.ulps > comparison.maxUlp) {
-      comparison.maxUlp = error.ulps;
+  });
+  int64_t worst = count ? 0 : -1;
+  for (const RangeError &range : ranges) {
+    comparison.maxAbs = std::fmax(comparison.maxAbs, range.maxAbs);
+    if (range.mismatch && !comparison.mismatch) {
+      mismatch(range.mismatch);
+      worst = range.firstMismatch;
+    }
+    if (range.maxUlp > comparison.maxUlp) {
+      comparison.maxUlp = range.maxUlp;
       if (!comparison.mismatch)
-        worst = int64_t(i);
+        worst = range.worst;
     }
   }
   if (worst >= 0)

@@ -1,0 +1,143 @@
+# ===- check-readme.py - the README does what it says ----------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===-----------------------------------------------------------------------===#
+#
+# Runs the README's commands, its C program and its module, and compiles every
+# entry of its support table. Arguments: the README, the source folder, an empty
+# folder to work in, the C compiler, and the folder of the tools.
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+readme, source, work, cc, tools = sys.argv[1:]
+os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
+page = open(readme, encoding="utf-8").read()
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+
+
+def run(command, **kwargs):
+    done = subprocess.run(command, cwd=work, text=True, capture_output=True,
+                          **kwargs)
+    if done.returncode != 0:
+        sys.exit(f"failed: {command}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def write(name, text):
+    with open(os.path.join(work, name), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def compile_module(text, *flags):
+    write("entry.mlir", text)
+    run(["posenc-compile", "entry.mlir", "-o", "entry.o", *flags])
+
+
+def check_commands():
+    _, commands = blocks("sh")
+    commands = commands.replace("examples/", source + "/examples/")
+    output = run(["bash", "-euc", commands])
+    errors = re.findall(r"result #\d: max error ([\d.]+) ulp", output)
+    assert len(errors) >= 2 and all(float(e) <= 4 for e in errors), output
+
+
+def check_c_program():
+    (program,) = blocks("c")
+    (expected,) = re.findall(r"^prints `(.*?)`", page, re.M)
+    write("example.c", program)
+    run([cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "example.c", "-o",
+         "example", "-L.", "-lllama", f"-Wl,-rpath,{work}"])
+    output = run([os.path.join(work, "example")])
+    assert output.strip() == expected, output
+
+
+def rope(pairing="half", dtype="f32", position="i64", scaling="", axes="",
+         op="rope"):
+    x, t = f"tensor<?x2x16x{dtype}>", f"tensor<?x8x{dtype}>"
+    table = "f64" if dtype == "f64" else "f32"
+    p = f"tensor<{'3x' if axes else ''}?x{position}>"
+    frequencies = f"#posenc.frequencies<dim = 16{scaling}>"
+    tables = t.replace(dtype, table)
+    if op == "sincos":
+        return (f"func.func @f(%p: {p}, %t: {t}) -> ({t}, {t}) {{\n"
+                f"  %c, %s = posenc.sincos {frequencies} positions(%p : {p}) "
+                f"outs(%t, %t : {t}, {t})\n  return %c, %s : {t}, {t}\n}}\n")
+    if op == "rotate":
+        return (f"func.func @f(%x: {x}, %c: {tables}, %s: {tables}) -> {x} {{\n"
+                f"  %r = posenc.rotate {pairing} ins(%x : {x}) tables(%c, %s : "
+                f"{tables}) dims = [0] outs(%x : {x})\n  return %r : {x}\n}}\n")
+    return (f"func.func @f(%x: {x}, %p: {p}) -> {x} {{\n"
+            f"  %r = posenc.rope {pairing} {frequencies} {axes} ins(%x : {x}) "
+            f"positions(%p : {p}) dims = [0] outs(%x : {x})\n"
+            f"  return %r : {x}\n}}\n")
+
+
+def sinusoidal(order="interleaved"):
+    t = "tensor<?x16xf32>"
+    return (f"func.func @f(%p: tensor<?xi64>, %t: {t}) -> {t} {{\n"
+            f"  %r = posenc.sinusoidal {order} #posenc.frequencies<dim = 16> "
+            f"positions(%p : tensor<?xi64>) outs(%t : {t})\n"
+            f"  return %r : {t}\n}}\n")
+
+
+SCALINGS = {
+    "linear": "<factor = 2>",
+    "llama3": "<factor = 8, low_freq_factor = 1, high_freq_factor = 4, "
+              "original_max_position = 8192>",
+    "yarn": "<factor = 4, original_max_position = 4096>",
+    "explicit": "<values = [1, 0.5, 0.25, 0.125, 0.1, 0.01, 0.001, 0]>",
+}
+
+
+def check_model(name):
+    config = {"model_type": name, "hidden_size": 256, "num_attention_heads": 4,
+              "max_position_embeddings": 2048}
+    if name == "gptj":
+        config = {"model_type": name, "n_embd": 256, "n_head": 4,
+                  "rotary_dim": 32, "n_positions": 2048}
+    write("entry.json", json.dumps(config))
+    run(["posenc-compile", "entry.json", "-o", "entry.o"])
+
+
+ENTRIES = {
+    "operations": lambda e: compile_module(
+        sinusoidal() if e == "sinusoidal" else rope(op=e)),
+    "frequency scalings": lambda e: compile_module(
+        rope(scaling=f", scaling = #posenc.{e}{SCALINGS[e]}")),
+    "pairings": lambda e: compile_module(rope(pairing=e)),
+    "axis layouts": lambda e: compile_module(
+        rope(axes=f"axes #posenc.axes<{e}, [2, 3, 3]>")),
+    "sinusoidal orders": lambda e: compile_module(sinusoidal(e)),
+    "element types": lambda e: compile_module(rope(dtype=e)),
+    "position types": lambda e: compile_module(rope(position=e)),
+    "targets": lambda e: compile_module(rope(), f"--target={e}"),
+    "model types": check_model,
+}
+
+
+def check_table():
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", page, re.M))
+    assert set(rows) == set(ENTRIES), f"rows {set(rows) ^ set(ENTRIES)}"
+    for row, entries in rows.items():
+        names = re.findall(r"`([^`]+)`", entries)
+        assert names, row
+        for name in names:
+            ENTRIES[row](name)
+            print(f"{row}: {name}")
+
+
+check_commands()
+check_c_program()
+write("example.mlir", blocks("mlir")[0])
+run(["posenc-compile", "example.mlir", "-o", "example.so"])
+check_table()
