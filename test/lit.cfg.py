@@ -38,6 +38,8 @@ config.substitutions += [
     ("%llvm_tools", config.llvm_tools_dir),
     ("%lit", config.lit),
     ("%cc", config.cc),
+    ("%cxx", config.cxx),
+    ("%cmake", config.cmake),
     ("%python", config.python),
 ]
 
@@ -60,6 +62,13 @@ for tool in [
 
 if config.host_processor in ("x86_64", "AMD64"):
     config.available_features.add("x86_64")
+    # A kernel for a CPU that this one is not must refuse to run.
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            if "avx512_bf16" not in file.read().split():
+                config.available_features.add("no-avx512bf16")
+    except OSError:
+        pass
 if config.posenc_sanitize == "ON":
     config.available_features.add("sanitizer")
     # LLVM's own allocations live as long as the process.

@@ -26,7 +26,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// The C signature of a function on tensors, or an error at the function.
-static FailureOr<AbiAttr> computeAbi(func::FuncOp function) {
+static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
+                                     func::ReturnOp terminator) {
   MLIRContext *context = function.getContext();
   SizeAnalysis analysis(function);
   auto emitError = [&] { return function.emitError(); };
@@ -75,8 +76,6 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function) {
       return failure();
     inputs.push_back(*arg);
   }
-  auto terminator =
-      cast<func::ReturnOp>(function.getBody().front().getTerminator());
   SmallVector<int64_t> inPlace;
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
     FailureOr<ArgAttr> arg = createArg(
@@ -143,13 +142,15 @@ static LogicalResult createKernel(RewriterBase &rewriter,
                                   func::FuncOp function) {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitError("a kernel has no control flow");
-  FailureOr<AbiAttr> abi = computeAbi(function);
+  auto terminator =
+      dyn_cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  if (!terminator)
+    return function.emitError("a kernel ends with a return");
+  FailureOr<AbiAttr> abi = computeAbi(function, terminator);
   if (failed(abi))
     return failure();
 
   Location loc = function.getLoc();
-  auto terminator =
-      cast<func::ReturnOp>(function.getBody().front().getTerminator());
   // Inputs are read only: bufferization must not take one for scratch memory.
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (isa<RankedTensorType>(function.getArgument(i).getType()))

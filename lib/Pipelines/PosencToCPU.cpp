@@ -12,7 +12,6 @@
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -28,6 +27,8 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
+  // Sums of positions, from the algebra of ropes.
+  manager.addPass(createConvertElementwiseToLinalgPass());
   // Destinations first: bufferization would allocate results.
   manager.addPass(createPosencCreateKernelsPass());
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass());
@@ -51,7 +52,17 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
-  bufferization::buildBufferDeallocationPipeline(manager, {});
+  manager.addNestedPass<func::FuncOp>(createPosencHoistScratchPass());
+  // As upstream's buffer-deallocation-pipeline.
+  manager.addPass(memref::createExpandReallocPass({/*emitDeallocs=*/false}));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createPosencDeallocateBuffersPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(
+      bufferization::createBufferDeallocationSimplificationPass());
+  manager.addPass(bufferization::createLowerDeallocationsPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalizerPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());

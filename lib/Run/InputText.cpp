@@ -70,8 +70,9 @@ llvm::Expected<InputText> mlir::posenc::parseInputText(StringRef text) {
   auto [type, fill] = text.split('=');
   if (type.size() == text.size()) {
     // Whether it is in range is known with the argument's type.
-    if (text.empty() ||
-        !llvm::all_of(text.drop_front(text[0] == '-'), llvm::isDigit))
+    StringRef digits = text;
+    digits.consume_front("-");
+    if (digits.empty() || !llvm::all_of(digits, llvm::isDigit))
       return makeError(
           "expected @FILE.npy, SHAPExTYPE=random, =iota or =VALUE, or an "
           "integer");

@@ -202,6 +202,13 @@ int mlir::posenc::runMain(int argc, char **argv) {
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);
-    return code ? *code : fail(llvm::toString(code.takeError()));
+    llvm::outs().flush();
+    std::error_code error = llvm::outs().error();
+    llvm::outs().clear_error();
+    if (!code)
+      return fail(llvm::toString(code.takeError()));
+    if (error)
+      return fail("cannot write to standard output: " + error.message());
+    return *code;
   });
 }

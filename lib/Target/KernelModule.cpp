@@ -112,6 +112,10 @@ mlir::posenc::translateModule(ModuleOp module, llvm::LLVMContext &context,
     module.emitError("cannot be translated to LLVM IR");
     return nullptr;
   }
+  // The backend calls memcpy and its like by name: nothing here must have it.
+  for (llvm::GlobalValue &value : result->global_values())
+    if (value.hasLocalLinkage() && !value.getName().contains('.'))
+      value.setName(value.getName() + ".local");
   std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
   result->setTargetTriple(llvm::Triple(target.triple));
   result->setDataLayout(machine->createDataLayout());

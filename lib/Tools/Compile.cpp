@@ -83,6 +83,11 @@ static std::string getPrefix(StringRef output) {
   return prefix;
 }
 
+/// Whether symbols can begin so.
+static bool isValidPrefix(StringRef prefix) {
+  return !prefix.empty() && !llvm::isDigit(prefix.front());
+}
+
 static int fail(llvm::Error error) {
   llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
   return kExitError;
@@ -115,7 +120,11 @@ static llvm::Error write(OutputFiles &files, StringRef path, StringRef text) {
     return files.add(path, text).takeError();
   llvm::outs() << text;
   llvm::outs().flush();
-  return llvm::Error::success();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error ? llvm::createStringError("cannot write to standard output: " +
+                                         error.message())
+               : llvm::Error::success();
 }
 
 static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
@@ -130,14 +139,14 @@ static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
       return archive.takeError();
     return write(files, request.output, *archive);
   }
+  llvm::Expected<std::string> library = files.reserve(request.output);
+  if (!library)
+    return library.takeError();
   OutputFiles scratch;
   llvm::Expected<std::string> scratchName =
       scratch.add(request.output + ".o", object);
   if (!scratchName)
     return scratchName.takeError();
-  llvm::Expected<std::string> library = files.reserve(request.output);
-  if (!library)
-    return library.takeError();
   return linkShared(*scratchName, *library, name,
                     request.target.triple,
                     request.threads == Threads::OpenMP);
@@ -235,7 +244,7 @@ static int compile(const Request &request) {
     headerPath = llvm::sys::path::parent_path(request.output);
     llvm::sys::path::append(headerPath, name + ".h");
   }
-  return finish(files.add(headerPath, header).takeError());
+  return finish(write(files, headerPath, header));
 }
 
 static std::optional<int> parseArguments(int argc, char **argv,
@@ -303,6 +312,12 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.emit = *kind;
   if (request.emit == Emit::Shared && request.output == "-")
     return usage("a shared library cannot go to standard output");
+  bool hasSymbols =
+      *kind != Emit::Posenc && *kind != Emit::Linalg && *kind != Emit::Vector &&
+      *kind != Emit::Llvm;
+  if (hasSymbols && !isValidPrefix(getPrefix(request.output)))
+    return usage("no symbol can begin as the name of '" + request.output +
+                 "' says: it is empty or begins with a digit");
   if (threads && *threads != "none")
     return usage("unknown threads '" + *threads + "': expected none");
   if (threads)

@@ -50,11 +50,18 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
       *lld, "-shared", "-Bsymbolic", "--hash-style=gnu", "-z", "now", "-z",
       "relro", "-z", "noexecstack", "--build-id=none", "--as-needed",
       "-soname", soname.str(), "-o", output.str(), object.str()};
+  bool hasAll = true;
   for (llvm::StringRef name : {"libgomp.so.1", "libc.so.6"}) {
+    if (!openmp && name == "libgomp.so.1")
+      continue;
     std::string path = findLibrary(name, target);
-    if (!path.empty() && (openmp || name != "libgomp.so.1"))
+    hasAll &= !path.empty();
+    if (!path.empty())
       arguments.push_back(path);
   }
+  // A kernel that calls something else, as libm, would fail when it is loaded.
+  if (hasAll)
+    arguments.push_back("--no-undefined");
   std::vector<llvm::StringRef> references(arguments.begin(), arguments.end());
 
   llvm::SmallString<128> log;

@@ -16,15 +16,17 @@
 namespace mlir::posenc {
 
 /// Several files that appear together: each is a temporary file in the folder
-/// of its final name until commit(), and is removed if that never comes.
+/// of its final name until commit(), and is removed if that never comes. A
+/// device or a pipe is not replaced but written, by commit().
 class OutputFiles {
 public:
   OutputFiles() = default;
   ~OutputFiles();
 
-  /// Adds a file with this content; returns its temporary name.
+  /// Adds a file with this content; returns its temporary name, if it has one.
   llvm::Expected<std::string> add(llvm::StringRef path, llvm::StringRef content);
-  /// Adds a file that someone else will write; returns its temporary name.
+  /// Adds a regular file that someone else will write; returns its temporary
+  /// name.
   llvm::Expected<std::string> reserve(llvm::StringRef path);
   /// Renames all files to their names.
   llvm::Error commit();
@@ -34,7 +36,11 @@ private:
     llvm::sys::fs::TempFile temporary;
     std::string path;
   };
+  struct Special {
+    std::string path, content;
+  };
   llvm::SmallVector<File, 4> files;
+  llvm::SmallVector<Special, 1> specials;
 };
 
 } // namespace mlir::posenc

@@ -33,10 +33,12 @@ def PosencTilePositionsPass
   let summary = "Tile operations on tensors to one position each";
   let description = [{
     Every operation of the dialect becomes an `scf.forall` over the grid of its
-    positions, with one position in each iteration.
+    positions, with one position in each iteration, and elementwise producers
+    of its operands are computed there.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }
@@ -50,6 +52,30 @@ def PosencExpandCopiesPass
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect"];
+}
+
+def PosencDeallocateBuffersPass
+    : Pass<"posenc-deallocate-buffers", "::mlir::ModuleOp"> {
+  let summary = "Insert bufferization.dealloc where nothing is freed yet";
+  let description = [{
+    Upstream's `ownership-based-buffer-deallocation` for the functions that
+    allocate and free nothing; it refuses one that frees, such as one that it
+    was applied to before, and one whose loops have become branches.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PosencHoistScratchPass
+    : InterfacePass<"posenc-hoist-scratch", "::mlir::FunctionOpInterface"> {
+  let summary = "Put small allocations of a tile on the stack";
+  let description = [{
+    An allocation of at most 4 KiB whose address stays within its block becomes
+    an `alloca` at the start of the function, one for all iterations.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
 def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {

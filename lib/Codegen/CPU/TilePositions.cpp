@@ -11,6 +11,8 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,18 +41,32 @@ struct TilePositions final
     });
     IRRewriter rewriter(&getContext());
     for (PositionalOpInterface op : operations) {
-      scf::SCFTilingOptions options;
-      options.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
-      options.setTileSizes(SmallVector<OpFoldResult>(
+      scf::SCFTileAndFuseOptions options;
+      options.tilingOptions.setLoopType(
+          scf::SCFTilingOptions::LoopType::ForallOp);
+      options.tilingOptions.setTileSizes(SmallVector<OpFoldResult>(
           op.getNumLoops(), rewriter.getIndexAttr(1)));
+      // A sum of positions needs no memory of its own when it is computed where
+      // it is used.
+      options.setFusionControlFn(
+          [](tensor::ExtractSliceOp, OpResult producer, bool)
+              -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
+            auto generic = dyn_cast<linalg::GenericOp>(producer.getOwner());
+            if (!generic || !linalg::isElementwise(generic))
+              return std::nullopt;
+            return scf::SCFTileAndFuseOptions::ControlFnResult{};
+          });
       rewriter.setInsertionPoint(op);
-      FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
-          rewriter, cast<TilingInterface>(op.getOperation()), options);
+      FailureOr<scf::SCFTileAndFuseResult> tiled =
+          scf::tileConsumerAndFuseProducersUsingSCF(
+              rewriter, cast<TilingInterface>(op.getOperation()), options);
       if (failed(tiled)) {
         op->emitOpError("cannot be tiled");
         return signalPassFailure();
       }
-      rewriter.replaceOp(op, tiled->replacements);
+      for (OpResult result : op->getResults())
+        rewriter.replaceAllUsesWith(result, tiled->replacements[result]);
+      rewriter.eraseOp(op);
     }
   }
 };

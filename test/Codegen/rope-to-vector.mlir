@@ -1,0 +1,107 @@
+//===- rope-to-vector.mlir - sincos, rotate and rope as vectors ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector=vector-bytes=64 --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=WIDE
+
+// 20 pairs: two vectors of 8, one of 4, no mask. Half pairing loads x and y,
+// and stores neither before both are loaded.
+// CHECK: memref.global "private" constant @frequencies_low : memref<20xi64>
+// CHECK: memref.global "private" constant @frequencies_high : memref<20xi64>
+// CHECK-LABEL: func.func @half
+// CHECK-SAME: (%[[X:.*]]: memref<?x2x40xf32>, %{{.*}}: memref<?xi64>, %[[O:.*]]: memref<?x2x40xf32>)
+// CHECK-NOT: vector.maskedload
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<20xf32>
+// CHECK: scf.for
+// CHECK: memref.load %{{.*}} : memref<?xi64>
+// CHECK: scf.for
+// CHECK: vector.load %{{.*}} : memref<20xi64>, vector<8xi64>
+// CHECK: vector.load %{{.*}} : memref<20xi64>, vector<4xi64>
+// CHECK: scf.for
+// CHECK: vector.load %[[X]]{{.*}} vector<8xf32>
+// CHECK: vector.load %[[X]]{{.*}} vector<8xf32>
+// CHECK: math.fma
+// CHECK: vector.store %{{.*}}, %[[O]]
+// CHECK: vector.store %{{.*}}, %[[O]]
+// CHECK: vector.load %[[X]]{{.*}} vector<4xf32>
+// WIDE-LABEL: func.func @half
+// WIDE: vector<16xf32>
+func.func @half(%x: memref<?x2x40xf32>, %p: memref<?xi64>, %o: memref<?x2x40xf32>) {
+  posenc.rope half #posenc.frequencies<dim = 40> ins(%x : memref<?x2x40xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%o : memref<?x2x40xf32>)
+  return
+}
+
+// -----
+
+// Interleaved pairing swaps neighbours instead of taking rows apart; bf16 is
+// 16 lanes a vector, with the products in f32.
+// CHECK-LABEL: func.func @interleaved
+// CHECK: vector.interleave
+// CHECK: %[[X:.*]] = arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK: vector.shuffle %[[X]], %[[X]] [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14]
+// CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
+func.func @interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
+  posenc.rope interleaved #posenc.frequencies<dim = 32> ins(%x : memref<4x2x32xbf16>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x2x32xbf16>)
+  return
+}
+
+// -----
+
+// Lanes outside of the window are copied, unless in place.
+// CHECK-LABEL: func.func @window
+// CHECK: memref.extract_aligned_pointer_as_index
+// CHECK: scf.if
+// CHECK-LABEL: func.func @window_in_place
+// CHECK-NOT: scf.if
+func.func @window(%x: memref<4x2x32xf32>, %p: memref<4xi64>, %o: memref<4x2x32xf32>) {
+  posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x2x32xf32>) positions(%p : memref<4xi64>) dims = [0] offset = 8 outs(%o : memref<4x2x32xf32>)
+  return
+}
+func.func @window_in_place(%x: memref<4x2x32xf32>, %p: memref<4xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x2x32xf32>) positions(%p : memref<4xi64>) dims = [0] offset = 8 outs(%x : memref<4x2x32xf32>)
+  return
+}
+
+// -----
+
+// Each lane takes the position of its axis.
+// CHECK: memref.global "private" constant @axis_of_pair : memref<8xi64> = dense<[0, 0, 1, 1, 1, 2, 2, 2]>
+// CHECK-LABEL: func.func @axes
+// CHECK-COUNT-2: arith.select %{{.*}} : vector<8xi1>, vector<8xi64>
+func.func @axes(%x: memref<4x16xf32>, %p: memref<3x4xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 16> axes #posenc.axes<contiguous, [2, 3, 3]> ins(%x : memref<4x16xf32>) positions(%p : memref<3x4xi64>) dims = [0] outs(%x : memref<4x16xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @tables
+// CHECK-NOT: math.sin
+// CHECK: vector.store %{{.*}} : memref<4x8xf16>, vector<8xf16>
+// CHECK: vector.load %{{.*}} : memref<4x8xf16>, vector<8xf16>
+func.func @tables(%p: memref<4xi64>, %c: memref<4x8xf16>, %s: memref<4x8xf16>, %x: memref<4x16xf32>) {
+  posenc.sincos #posenc.frequencies<dim = 16> positions(%p : memref<4xi64>) outs(%c, %s : memref<4x8xf16>, memref<4x8xf16>)
+  posenc.rotate half ins(%x : memref<4x16xf32>) tables(%c, %s : memref<4x8xf16>) dims = [0] outs(%x : memref<4x16xf32>)
+  return
+}
+
+// -----
+
+func.func @tensors(%p: tensor<4xi64>, %c: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{expected memrefs: bufferize first}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 16> positions(%p : tensor<4xi64>) outs(%c, %c : tensor<4x8xf32>, tensor<4x8xf32>)
+  return %r#0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @strided(%x: memref<4x16xf32, strided<[32, 2]>>, %p: memref<4xi64>) {
+  // expected-error @below {{expected a contiguous last dimension}}
+  posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x16xf32, strided<[32, 2]>>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x16xf32, strided<[32, 2]>>)
+  return
+}

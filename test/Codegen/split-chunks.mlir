@@ -1,0 +1,51 @@
+//===- split-chunks.mlir - one of several parts of a kernel's work ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(func.func(posenc-split-chunks))' | FileCheck %s
+
+#abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"o", tensor<?x?xf32>, [0, 1]>], sizes = [-1, -1], in_place = [-1]>
+
+// CHECK-LABEL: func.func @split
+// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[I:.*]]: index, %[[N:.*]]: index)
+// CHECK-SAME: posenc.chunked
+// CHECK: %[[TOTAL:.*]] = arith.muli
+// CHECK: arith.muli %[[TOTAL]], %[[I]]
+// CHECK: %[[FIRST:.*]] = arith.divui %{{.*}}, %[[N]]
+// CHECK: %[[LAST:.*]] = arith.divui %{{.*}}, %[[N]]
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to %[[LAST]]
+// CHECK: arith.remui %[[T]]
+// CHECK: arith.divui %[[T]]
+// CHECK-NOT: scf.forall
+func.func @split(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  %n = memref.dim %o, %c1 : memref<?x?xf32>
+  scf.forall (%i, %j) in (%m, %n) {
+    memref.store %f, %o[%i, %j] : memref<?x?xf32>
+  }
+  return
+}
+
+// Two loops may depend on each other: the work is not split.
+// CHECK-LABEL: func.func @two
+// CHECK-NOT: posenc.chunked
+// CHECK-COUNT-2: scf.forall
+func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  return
+}

@@ -1,0 +1,32 @@
+//===- tile-positions.mlir - one position an iteration ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(func.func(posenc-tile-positions))' | FileCheck %s
+
+// Both tensors in one loop, so that one table serves them.
+// CHECK-LABEL: func.func @rope
+// CHECK: scf.forall (%[[B:.*]], %[[S:.*]]) in (%{{.*}}, %{{.*}}) shared_outs
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 32, 16]
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 8, 16]
+// CHECK: posenc.rope {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1x1x32x16xf32>, tensor<1x1x8x16xf32>) positions(%{{.*}} : tensor<1x1xi64>)
+// CHECK-NOT: posenc.rope
+func.func @rope(%q: tensor<?x?x32x16xf32>, %k: tensor<?x?x8x16xf32>, %p: tensor<?x?xi64>) -> (tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>) {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 16> ins(%q, %k : tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%q, %k : tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>)
+  return %r#0, %r#1 : tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>
+}
+
+// A scalar position grows with the iteration.
+// CHECK-LABEL: func.func @scalar
+// CHECK: scf.forall (%[[S:.*]]) in
+// CHECK: %[[I:.*]] = arith.index_cast %[[S]] : index to i64
+// CHECK: %[[P:.*]] = arith.addi %{{.*}}, %[[I]] : i64
+// CHECK: posenc.sinusoidal {{.*}} positions(%[[P]] : i64)
+func.func @scalar(%first: i64, %t: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> positions(%first : i64) outs(%t : tensor<?x16xf32>)
+  return %r : tensor<?x16xf32>
+}

@@ -1,0 +1,159 @@
+//===- FuzzTest.cpp - damaged inputs end in an error ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A smoke test: the same inputs every time. For a longer hunt:
+//   POSENC_FUZZ_SEED=N     other inputs
+//   POSENC_FUZZ_SCALE=N    N times as many
+//   POSENC_FUZZ_INPUTS=DIR more seeds
+//
+//===----------------------------------------------------------------------===//
+
+#include "Corpus.h"
+#include "Mutator.h"
+#include "Sandbox.h"
+#include "Targets.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include "gtest/gtest.h"
+
+#include <cstdlib>
+#include <memory>
+
+using namespace posenc::fuzz;
+
+namespace {
+
+constexpr size_t numConfigs = 3000, numTexts = 3500, numGeneric = 1500,
+                 numStages = 1200, numBytecode = 1500;
+static_assert(numConfigs + numTexts + numGeneric + numStages + numBytecode >=
+                  10000,
+              "what the smoke test promises");
+
+uint64_t readNumber(const char *name, uint64_t fallback) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : fallback;
+}
+
+/// An input from its number alone, so that it can be made again.
+using MakeInput = std::function<std::string(Random &)>;
+using RunInput =
+    std::function<std::string(Targets &, llvm::StringRef, uint64_t)>;
+
+/// The input in a form that can be pasted into a file.
+std::string quote(llvm::StringRef input) {
+  if (llvm::all_of(input, [](char c) {
+        return llvm::isPrint(c) || c == '\n' || c == '\t';
+      }))
+    return input.str();
+  std::string text = "escaped: ";
+  llvm::raw_string_ostream os(text);
+  llvm::printEscapedString(input, os);
+  return text;
+}
+
+void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,
+          const RunInput &run) {
+  uint64_t seed = readNumber("POSENC_FUZZ_SEED", 1);
+  count *= readNumber("POSENC_FUZZ_SCALE", 1);
+  auto randomOf = [&](size_t input) {
+    return Random(seed * 0x100000001b3 + input);
+  };
+  Summary summary = runSandboxed(count, [&]() -> Body {
+    auto targets = std::make_shared<Targets>();
+    return [&, targets](size_t input) {
+      Random random = randomOf(input);
+      std::string text = make(random);
+      return run(*targets, text, random.next());
+    };
+  });
+  for (const Failure &failure : summary.failures) {
+    Random random = randomOf(failure.last);
+    ADD_FAILURE() << describe(failure) << "\nthe input:\n"
+                  << quote(make(random));
+  }
+  if (summary.failures.empty()) {
+    EXPECT_EQ(summary.executed, count);
+  }
+  std::printf("%s: %zu inputs run, %zu of them crash within LLVM or MLIR; the "
+              "slowest, %zu, takes %.1f s\n",
+              name.str().c_str(), summary.executed, summary.foreign,
+              summary.slowest, summary.slowestSeconds);
+  for (const std::string &place : summary.foreignPlaces)
+    std::printf("%s\n", place.c_str());
+}
+
+TEST(FuzzTest, TheSeedsAreThere) {
+  const Corpus &corpus = getCorpus();
+  EXPECT_GE(corpus.configs.size(), 17u);
+  EXPECT_GE(corpus.texts.size(), 30u);
+  EXPECT_GE(corpus.generic.size(), 30u);
+  EXPECT_GE(corpus.bytecode.size(), 30u);
+  EXPECT_GE(corpus.stages.size(), 50u);
+}
+
+/// Damage is worth nothing where the intact input is not read.
+TEST(FuzzTest, TheSeedsRun) {
+  const Corpus &corpus = getCorpus();
+  std::vector<std::string> modules = corpus.texts;
+  for (const auto *more : {&corpus.generic, &corpus.bytecode, &corpus.stages})
+    modules.insert(modules.end(), more->begin(), more->end());
+  Summary summary = runSandboxed(modules.size(), [&]() -> Body {
+    auto targets = std::make_shared<Targets>();
+    return [&, targets](size_t input) {
+      return targets->runModule(modules[input], input);
+    };
+  });
+  for (const Failure &failure : summary.failures)
+    ADD_FAILURE() << describe(failure) << "\nthe input:\n"
+                  << quote(modules[failure.last]);
+  EXPECT_EQ(summary.foreign, 0u);
+}
+
+TEST(FuzzTest, Configs) {
+  const Corpus &corpus = getCorpus();
+  fuzz("configs", numConfigs,
+       [&](Random &random) {
+         return mutateText(random, corpus.configs, jsonDictionary);
+       },
+       [](Targets &targets, llvm::StringRef text, uint64_t) {
+         return targets.runConfig(text);
+       });
+}
+
+std::string runModule(Targets &targets, llvm::StringRef text, uint64_t choice) {
+  return targets.runModule(text, choice);
+}
+
+void fuzzModules(llvm::StringRef name, size_t count,
+                 const std::vector<std::string> &seeds) {
+  fuzz(name, count,
+       [&](Random &random) { return mutateText(random, seeds, mlirDictionary); },
+       runModule);
+}
+
+TEST(FuzzTest, Texts) { fuzzModules("texts", numTexts, getCorpus().texts); }
+
+TEST(FuzzTest, Generic) {
+  fuzzModules("generic forms", numGeneric, getCorpus().generic);
+}
+
+TEST(FuzzTest, Stages) {
+  fuzzModules("stages", numStages, getCorpus().stages);
+}
+
+TEST(FuzzTest, Bytecode) {
+  fuzz("bytecode", numBytecode,
+       [&](Random &random) {
+         return mutateBytes(random, getCorpus().bytecode);
+       },
+       runModule);
+}
+
+} // namespace

@@ -1,0 +1,271 @@
+//===- Sandbox.cpp - runs inputs in processes of their own ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sandbox.h"
+
+#include "Backtrace.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/thread.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace posenc::fuzz;
+using Clock = std::chrono::steady_clock;
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POSENC_ADDRESS_SANITIZER
+#endif
+#endif
+
+namespace {
+
+/// What a child tells its parent, in memory that both have.
+struct Report {
+  size_t current;
+  bool done;
+  int signal;
+  int numFrames;
+  void *frames[maxFrames];
+  char message[2048];
+  double slowestSeconds;
+  size_t slowest;
+};
+
+struct Range {
+  size_t begin, end;
+};
+
+struct Child {
+  pid_t pid;
+  Range range;
+  Report *report;
+  int log;
+};
+
+} // namespace
+
+/// The report of the process that is a child, for its signal handlers.
+static Report *ownReport;
+
+static void onSignal(int signal) {
+  ownReport->signal = signal;
+  ownReport->numFrames = captureFrames(ownReport->frames);
+  _exit(1);
+}
+
+static void installHandlers() {
+  struct sigaction action = {};
+  action.sa_handler = onSignal;
+  // A stack that overflowed has no room for the handler.
+  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF,
+                     SIGALRM, SIGSYS})
+    sigaction(signal, &action, nullptr);
+}
+
+static void setTimers(const SandboxOptions &options) {
+  itimerval timer = {};
+  timer.it_value.tv_sec = options.cpuSeconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(options.wallSeconds);
+}
+
+static void runBatch(Report &report, Range range, const MakeBody &makeBody,
+                     const SandboxOptions &options) {
+  // Static, as the thread ends with the process.
+  static char signalStack[1 << 16];
+  stack_t stack = {};
+  stack.ss_sp = signalStack;
+  stack.ss_size = sizeof(signalStack);
+  sigaltstack(&stack, nullptr);
+  report.current = range.begin;
+  setTimers(options);
+  Body body = makeBody();
+  for (size_t input = range.begin; input < range.end; ++input) {
+    report.current = input;
+    setTimers(options);
+    auto start = Clock::now();
+    std::string wrong = body(input);
+    if (!wrong.empty()) {
+      std::strncpy(report.message, wrong.c_str(), sizeof(report.message) - 1);
+      _exit(1);
+    }
+    double seconds =
+        std::chrono::duration<double>(Clock::now() - start).count();
+    if (seconds > report.slowestSeconds) {
+      report.slowestSeconds = seconds;
+      report.slowest = input;
+    }
+  }
+  report.done = true;
+  _exit(0);
+}
+
+static Child startChild(Range range, const MakeBody &makeBody,
+                        const SandboxOptions &options) {
+  Child child;
+  child.range = range;
+  child.report = static_cast<Report *>(
+      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE,
+           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  child.log = memfd_create("log", MFD_CLOEXEC);
+  child.pid = fork();
+  if (child.pid != 0)
+    return child;
+  ownReport = child.report;
+  dup2(child.log, STDOUT_FILENO);
+  dup2(child.log, STDERR_FILENO);
+  rlimit none = {};
+  setrlimit(RLIMIT_CORE, &none);
+#ifndef POSENC_ADDRESS_SANITIZER
+  rlimit memory = {options.memory, options.memory};
+  setrlimit(RLIMIT_AS, &memory);
+#endif
+  installHandlers();
+  // The stack that the tools have.
+  llvm::thread worker(std::optional<unsigned>(256u << 20), [&] {
+    runBatch(*child.report, range, makeBody, options);
+  });
+  worker.join();
+  _exit(1);
+}
+
+/// The end of what a child wrote.
+static std::string readLog(int file) {
+  constexpr off_t limit = 4096;
+  off_t size = lseek(file, 0, SEEK_END);
+  std::string text(std::min(size, limit), '\0');
+  ssize_t got = pread(file, text.data(), text.size(), size - text.size());
+  text.resize(std::max<ssize_t>(got, 0));
+  return text;
+}
+
+/// Waits for a child and says how it ended.
+static Failure finishChild(const Child &child, bool &isForeign) {
+  int status = 0;
+  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  const Report &report = *child.report;
+  Failure failure;
+  isForeign = false;
+  if (report.done)
+    return failure;
+  failure.first = failure.last = report.current;
+  if (report.signal || WIFSIGNALED(status)) {
+    int signal = report.signal ? report.signal : WTERMSIG(status);
+    bool isTimeout = signal == SIGALRM || signal == SIGPROF;
+    failure.fault = isTimeout ? Fault::Timeout : Fault::Signal;
+    Backtrace trace = explainFrames({report.frames, size_t(report.numFrames)});
+    isForeign = trace.isForeign;
+    failure.what = std::string(isTimeout ? "hangs" : strsignal(signal)) + "\n" +
+                   trace.text;
+  } else if (report.message[0]) {
+    failure.fault = Fault::Wrong;
+    failure.what = report.message;
+  } else {
+    failure.fault = Fault::Exit;
+    failure.what = "exits with " + std::to_string(WEXITSTATUS(status));
+  }
+  failure.log = readLog(child.log);
+  return failure;
+}
+
+static void releaseChild(const Child &child) {
+  munmap(child.report, sizeof(Report));
+  close(child.log);
+}
+
+/// Whether the inputs of a range show a failure of the kind in a new child.
+static bool isReproduced(Range range, const Failure &failure,
+                         const MakeBody &makeBody,
+                         const SandboxOptions &options) {
+  Child child = startChild(range, makeBody, options);
+  bool isForeign;
+  Failure again = finishChild(child, isForeign);
+  releaseChild(child);
+  return again.fault == failure.fault && again.last == failure.last;
+}
+
+/// Finds the fewest inputs before the failing one that it takes.
+static void isolate(Failure &failure, size_t begin, const MakeBody &makeBody,
+                    const SandboxOptions &options) {
+  size_t last = failure.last;
+  for (size_t before = 0;; before = before ? 2 * before : 1) {
+    size_t first = last - std::min(before, last - begin);
+    failure.first = first;
+    if (first == begin ||
+        isReproduced({first, last + 1}, failure, makeBody, options))
+      return;
+  }
+}
+
+Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
+                                   const SandboxOptions &options) {
+  Summary summary;
+  std::deque<Range> waiting;
+  for (size_t begin = 0; begin < count; begin += options.batch)
+    waiting.push_back({begin, std::min(begin + options.batch, count)});
+  std::vector<Child> running;
+  while (!waiting.empty() || !running.empty()) {
+    while (!waiting.empty() && running.size() < options.children) {
+      running.push_back(startChild(waiting.front(), makeBody, options));
+      waiting.pop_front();
+    }
+    // The oldest: batches take much the same time.
+    Child child = running.front();
+    running.erase(running.begin());
+    bool isForeign;
+    Failure failure = finishChild(child, isForeign);
+    if (child.report->slowestSeconds > summary.slowestSeconds) {
+      summary.slowestSeconds = child.report->slowestSeconds;
+      summary.slowest = child.report->slowest;
+    }
+    releaseChild(child);
+    if (failure.fault == Fault::None) {
+      summary.executed += child.range.end - child.range.begin;
+      continue;
+    }
+    summary.executed += failure.last + 1 - child.range.begin;
+    if (failure.last + 1 < child.range.end)
+      waiting.push_front({failure.last + 1, child.range.end});
+    if (isForeign) {
+      ++summary.foreign;
+      if (!llvm::is_contained(summary.foreignPlaces, failure.what))
+        summary.foreignPlaces.push_back(failure.what);
+      continue;
+    }
+    isolate(failure, child.range.begin, makeBody, options);
+    summary.failures.push_back(std::move(failure));
+    if (summary.failures.size() >= options.maxFailures)
+      waiting.clear();
+  }
+  return summary;
+}
+
+std::string posenc::fuzz::describe(const Failure &failure) {
+  std::string text = "input " + std::to_string(failure.last);
+  if (failure.first != failure.last)
+    text += " (after those from " + std::to_string(failure.first) + " on)";
+  text += ": " + failure.what;
+  if (!failure.log.empty())
+    text += "\nit wrote:\n" + failure.log;
+  return text;
+}

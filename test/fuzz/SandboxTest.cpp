@@ -1,0 +1,207 @@
+//===- SandboxTest.cpp - the fuzzer notices every fault ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mutator.h"
+#include "Sandbox.h"
+
+#include "posenc/Tools/Guard.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include "gtest/gtest.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace posenc::fuzz;
+
+namespace {
+
+constexpr size_t count = 40, culprit = 17;
+
+/// Runs `count` inputs, of which the culprit does harm.
+Summary runWith(const std::function<std::string()> &harm) {
+  SandboxOptions options;
+  options.batch = 25;
+  options.cpuSeconds = 1;
+  options.wallSeconds = 3;
+  return runSandboxed(
+      count,
+      [&]() -> Body {
+        return [&](size_t input) {
+          return input == culprit ? harm() : std::string();
+        };
+      },
+      options);
+}
+
+/// One failure, of the culprit alone, and all inputs run.
+void expectOne(const Summary &summary, Fault fault) {
+  ASSERT_EQ(summary.failures.size(), 1u);
+  EXPECT_EQ(summary.failures[0].fault, fault)
+      << describe(summary.failures[0]);
+  EXPECT_EQ(summary.failures[0].first, culprit);
+  EXPECT_EQ(summary.failures[0].last, culprit);
+  EXPECT_EQ(summary.executed, count);
+  EXPECT_EQ(summary.foreign, 0u);
+}
+
+TEST(SandboxTest, NoFault) {
+  Summary summary = runWith([] { return ""; });
+  EXPECT_EQ(summary.executed, count);
+  EXPECT_TRUE(summary.failures.empty());
+}
+
+TEST(SandboxTest, Signals) {
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS, SIGKILL})
+    expectOne(runWith([=] {
+                raise(signal);
+                return "";
+              }),
+              Fault::Signal);
+}
+
+TEST(SandboxTest, BadMemory) {
+  expectOne(runWith([] {
+              *reinterpret_cast<volatile int *>(uintptr_t(culprit)) = 1;
+              return "";
+            }),
+            Fault::Signal);
+}
+
+/// Without a limit, though the compiler would like to see one.
+int recurse(volatile char *before) {
+  volatile char frame[4096];
+  frame[0] = before ? before[0] : 1;
+  return frame[0] ? recurse(frame) + frame[1] : 0;
+}
+
+TEST(SandboxTest, StackOverflow) {
+  expectOne(runWith([] { return std::to_string(recurse(nullptr)); }),
+            Fault::Signal);
+}
+
+TEST(SandboxTest, Exits) {
+  for (int code : {0, 1, 3}) {
+    expectOne(runWith([=] {
+                std::exit(code);
+                return "";
+              }),
+              Fault::Exit);
+    expectOne(runWith([=] {
+                _exit(code);
+                return "";
+              }),
+              Fault::Exit);
+  }
+}
+
+TEST(SandboxTest, HangsBusy) {
+  expectOne(runWith([] {
+              for (volatile int i = 0;;)
+                i = i + 1;
+              return "";
+            }),
+            Fault::Timeout);
+}
+
+TEST(SandboxTest, HangsAsleep) {
+  expectOne(runWith([] {
+              while (true)
+                pause();
+              return "";
+            }),
+            Fault::Timeout);
+}
+
+TEST(SandboxTest, FailsSilently) {
+  Summary summary = runWith([] { return "no error was emitted"; });
+  expectOne(summary, Fault::Wrong);
+  EXPECT_NE(describe(summary.failures[0]).find("no error was emitted"),
+            std::string::npos);
+}
+
+/// An input that fails only because of what ran before it.
+TEST(SandboxTest, FindsTheInputsThatItTakes) {
+  Summary summary = runSandboxed(count, []() -> Body {
+    auto poisoned = std::make_shared<bool>(false);
+    return [poisoned](size_t input) -> std::string {
+      *poisoned |= input == culprit - 3;
+      return *poisoned && input == culprit ? "poisoned" : "";
+    };
+  });
+  ASSERT_EQ(summary.failures.size(), 1u);
+  EXPECT_EQ(summary.failures[0].first, culprit - 4);
+  EXPECT_EQ(summary.failures[0].last, culprit);
+}
+
+/// A fault below MLIR's own functions is told from one of this project.
+TEST(SandboxTest, ForeignFaultsAreCounted) {
+  Summary summary = runWith([] {
+    mlir::MLIRContext context;
+    // The parser itself reads beyond the text.
+    (void)mlir::parseAttribute(llvm::StringRef("x", size_t(1) << 40), &context);
+    return "";
+  });
+  EXPECT_TRUE(summary.failures.empty());
+  EXPECT_EQ(summary.foreign, 1u);
+  EXPECT_EQ(summary.executed, count);
+}
+
+/// What the tools make of the same faults: exit code 1.
+TEST(GuardTest, FaultsEndInAnError) {
+  auto guarded = [](const std::function<void()> &harm) {
+    return [harm]() -> std::string {
+      int code = mlir::posenc::runGuarded([&] {
+        harm();
+        return 0;
+      });
+      return code == 1 ? "" : "exit code " + std::to_string(code);
+    };
+  };
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS, SIGTRAP}) {
+    Summary summary = runWith(guarded([=] { raise(signal); }));
+    EXPECT_TRUE(summary.failures.empty()) << strsignal(signal);
+    EXPECT_EQ(summary.executed, count);
+  }
+  Summary summary = runWith(guarded([] { recurse(nullptr); }));
+  EXPECT_TRUE(summary.failures.empty()) << "stack overflow";
+}
+
+TEST(MutatorTest, IsDeterministic) {
+  // The first numbers of SplitMix64 for the seed 0, as published.
+  Random random(0);
+  EXPECT_EQ(random.next(), 0xe220a8397b1dcdafu);
+  EXPECT_EQ(random.next(), 0x6e789e6aa1b965f4u);
+
+  std::vector<std::string> texts{"func.func @f(%a: tensor<4x?xf32>) {\n}\n",
+                                 "{\"a\": [1, 2.5e+3], \"b\": null}\n"};
+  size_t changed = 0;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Random first(seed), second(seed);
+    std::string text = mutateText(first, texts, mlirDictionary);
+    EXPECT_EQ(text, mutateText(second, texts, mlirDictionary));
+    changed += text != texts[0] && text != texts[1];
+    (void)mutateBytes(first, texts);
+  }
+  EXPECT_GE(changed, 900u);
+}
+
+/// Nothing is left to damage at some point.
+TEST(MutatorTest, TakesEmptyTexts) {
+  std::vector<std::string> texts{"", "\n", "x", "\""};
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Random random(seed);
+    (void)mutateText(random, texts, jsonDictionary);
+    (void)mutateBytes(random, texts);
+  }
+}
+
+} // namespace

@@ -1,0 +1,190 @@
+//===- Targets.cpp - what an input is put through ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Targets.h"
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Frontend/ModelConfig.h"
+#include "posenc/Frontend/ModuleBuilder.h"
+#include "posenc/Registration/Registration.h"
+#include "posenc/Target/KernelModule.h"
+#include "posenc/Tools/Input.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace posenc::fuzz;
+using namespace mlir;
+using namespace mlir::posenc;
+namespace frontend = ::posenc::frontend;
+
+/// Passes and pipelines, each on any module, as posenc-opt runs them.
+static constexpr llvm::StringLiteral pipelines[] = {
+    "convert-posenc-rope-to-linalg",
+    "convert-posenc-rope-to-vector",
+    "convert-posenc-rope-to-vector{vector-bytes=64}",
+    "convert-posenc-sinusoidal-to-linalg",
+    "convert-posenc-sinusoidal-to-vector",
+    "func.func(posenc-expand-copies)",
+    "func.func(posenc-split-chunks)",
+    "func.func(posenc-tile-positions)",
+    "one-shot-bufferize",
+    "posenc-create-kernels",
+    "posenc-decompose-rope",
+    "posenc-emit-c-interface",
+    "posenc-expand-bf16",
+    "posenc-fuse-ropes",
+    "resolve-ranked-shaped-type-result-dims",
+};
+
+namespace {
+/// Counts the errors of a context and prints nothing.
+class ErrorCounter {
+public:
+  explicit ErrorCounter(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &diagnostic) {
+          count += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+          // Printing it is part of what a tool does.
+          (void)diagnostic.str();
+          return success();
+        }) {}
+
+  /// A failure must have come with an error since the last call.
+  std::string check(bool failed, const Twine &step) {
+    bool silent = failed && count == 0;
+    count = 0;
+    return silent ? (step + " fails without an error").str() : "";
+  }
+
+private:
+  unsigned count = 0;
+  ScopedDiagnosticHandler handler;
+};
+} // namespace
+
+static void registerOnce() {
+  static bool once = [] {
+    registerAllPasses();
+    registerPosencPasses();
+    return true;
+  }();
+  (void)once;
+}
+
+Targets::Targets() : context(MLIRContext::Threading::DISABLED) {
+  registerOnce();
+  registerAllDialects(registry);
+  context.appendDialectRegistry(registry);
+  target = llvm::cantFail(TargetSpec::parse("x86-64:x86-64-v3"));
+}
+
+/// Prints in both forms.
+static void printModule(ModuleOp module) {
+  module.print(llvm::nulls());
+  module.print(llvm::nulls(), OpPrintingFlags().printGenericOpForm());
+}
+
+static void generateCode(llvm::Module &module, const TargetSpec &target) {
+  llvm::SmallString<0> buffer;
+  llvm::raw_svector_ostream os(buffer);
+  llvm::legacy::PassManager manager;
+  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
+  machine->addPassesToEmitFile(manager, os, nullptr,
+                               llvm::CodeGenFileType::ObjectFile);
+  manager.run(module);
+}
+
+/// From any stage to LLVM IR, and to code if `emit`.
+static std::string compileModule(ModuleOp module, const TargetSpec &target,
+                                 ErrorCounter &errors, bool emit) {
+  for (auto [stage, name] : {std::pair(Stage::Vector, "vector"),
+                             std::pair(Stage::Llvm, "llvm")}) {
+    bool bad = failed(lowerModule(module, stage, target));
+    if (bad)
+      return errors.check(bad, Twine("lowering to ") + name);
+    printModule(module);
+  }
+  (void)createHeader(getKernels(module), "fuzz");
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code =
+      translateModule(module, llvmContext, target, "fuzz", Threads::None);
+  if (!code)
+    return errors.check(true, "translation");
+  if (emit)
+    generateCode(*code, target);
+  return "";
+}
+
+std::string Targets::runModule(llvm::StringRef text, uint64_t choice) {
+  // A file without a name, so that it is read just as the tools read it.
+  int file = memfd_create("input", MFD_CLOEXEC);
+  bool whole = write(file, text.data(), text.size()) == ssize_t(text.size());
+  std::string path = "/proc/self/fd/" + std::to_string(file);
+  off_t logged = lseek(STDERR_FILENO, 0, SEEK_CUR);
+  ErrorCounter errors(context);
+  OwningOpRef<ModuleOp> module =
+      whole ? loadModule(path, {}, context) : nullptr;
+  close(file);
+  if (!module) {
+    // What is no error of MLIR was printed.
+    bool printed = lseek(STDERR_FILENO, 0, SEEK_CUR) != logged;
+    return printed ? "" : errors.check(true, "reading");
+  }
+  printModule(*module);
+
+  auto runPipeline = [&](StringRef pipeline) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    PassManager manager(&context);
+    if (failed(parsePassPipeline(pipeline, manager)))
+      return "no pipeline " + pipeline.str();
+    bool bad = failed(manager.run(*copy));
+    if (!bad)
+      printModule(*copy);
+    return errors.check(bad, pipeline);
+  };
+  constexpr size_t count = std::size(pipelines);
+  StringRef first = pipelines[choice % count];
+  StringRef second = pipelines[choice / count % count];
+  for (StringRef pipeline :
+       {StringRef("canonicalize"), StringRef("posenc-to-linalg"), first, second})
+    if (std::string wrong = runPipeline(pipeline); !wrong.empty())
+      return wrong;
+  bool emit = choice / count / count % 8 == 0;
+  return compileModule(*module, target, errors, emit);
+}
+
+std::string Targets::runConfig(llvm::StringRef text) {
+  ErrorCounter errors(context);
+  SmallVector<frontend::Diagnostic> diagnostics;
+  std::optional<frontend::ModelConfig> config =
+      frontend::readModelConfig(text, "config.json", diagnostics);
+  frontend::printDiagnostics(llvm::nulls(), diagnostics);
+  if (!config) {
+    bool silent = llvm::none_of(diagnostics, [](const auto &diagnostic) {
+      return diagnostic.severity == frontend::Severity::Error;
+    });
+    return silent ? "reading fails without an error" : "";
+  }
+  OwningOpRef<ModuleOp> module = buildModule(context, *config);
+  if (!module)
+    return errors.check(true, "building");
+  if (failed(verify(*module)))
+    return "the module built is invalid";
+  printModule(*module);
+  return "";
+}

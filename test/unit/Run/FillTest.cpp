@@ -1,0 +1,134 @@
+//===- FillTest.cpp - the values of generated arrays ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fill.h"
+
+#include "posenc/Reference/Tensor.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace mlir::posenc;
+using posenc::reference::DType;
+using posenc::runtime::Array;
+namespace reference = posenc::reference;
+
+namespace {
+
+Array allocate(posenc_dtype dtype, int64_t size) {
+  Array array;
+  std::string error;
+  EXPECT_TRUE(Array::allocate(dtype, {size}, array, error)) << error;
+  return array;
+}
+
+/// The elements that the same numbers give in f64, rounded by the oracle.
+void expectRounded(posenc_dtype dtype, DType type) {
+  constexpr int64_t count = 100000;
+  Array exact = allocate(POSENC_F64, count), array = allocate(dtype, count);
+  EXPECT_FALSE(bool(fillRandom(exact, 42)));
+  EXPECT_FALSE(bool(fillRandom(array, 42)));
+  for (int64_t i = 0; i < count; ++i)
+    ASSERT_EQ(reference::loadBits(type, array.data(), i),
+              reference::encode(type, exact.dataAs<double>()[i]))
+        << exact.dataAs<double>()[i];
+}
+
+TEST(FillTest, RandomNumbersAreRoundedOnce) {
+  expectRounded(POSENC_F32, DType::F32);
+  expectRounded(POSENC_F16, DType::F16);
+  expectRounded(POSENC_BF16, DType::BF16);
+}
+
+TEST(FillTest, RandomNumbersAreStandardNormal) {
+  constexpr int64_t count = 1000000;
+  Array array = allocate(POSENC_F64, count);
+  EXPECT_FALSE(bool(fillRandom(array, 1)));
+  double moments[5] = {};
+  for (int64_t i = 0; i < count; ++i)
+    for (int k = 1; k < 5; ++k)
+      moments[k] += std::pow(array.dataAs<double>()[i], k) / count;
+  EXPECT_NEAR(moments[1], 0, 0.005);
+  EXPECT_NEAR(moments[2], 1, 0.01);
+  EXPECT_NEAR(moments[3], 0, 0.02);
+  EXPECT_NEAR(moments[4], 3, 0.05);
+}
+
+TEST(FillTest, ASeedKeepsItsMeaning) {
+  Array array = allocate(POSENC_I64, 4);
+  EXPECT_FALSE(bool(fillRandom(array, 7)));
+  std::vector<int64_t> first(array.dataAs<int64_t>(),
+                             array.dataAs<int64_t>() + 4);
+  // SplitMix64's own first four numbers for 7, modulo 4096.
+  EXPECT_EQ(first, (std::vector<int64_t>{3543, 1564, 2562, 2507}));
+}
+
+TEST(FillTest, RandomIntegersAreBelow4096) {
+  Array array = allocate(POSENC_I32, 100000);
+  EXPECT_FALSE(bool(fillRandom(array, 3)));
+  int32_t smallest = 4096, largest = -1;
+  for (int64_t i = 0; i < 100000; ++i) {
+    smallest = std::min(smallest, array.dataAs<int32_t>()[i]);
+    largest = std::max(largest, array.dataAs<int32_t>()[i]);
+  }
+  EXPECT_EQ(smallest, 0);
+  EXPECT_EQ(largest, 4095);
+}
+
+TEST(FillTest, EveryValueIsRoundedOnce) {
+  // All numbers of a 16-bit type, those halfway between two, and beside those.
+  for (auto [dtype, type] : {std::pair(POSENC_F16, DType::F16),
+                             std::pair(POSENC_BF16, DType::BF16)}) {
+    Array array = allocate(dtype, 1);
+    for (uint64_t bits = 0; bits < 65536; bits += 7) {
+      long double value = reference::decode(type, bits);
+      if (!std::isfinite(value))
+        continue;
+      long double half = value + reference::ulp(type, value) / 2;
+      for (double number :
+           {double(value), double(half), std::nextafter(double(half), 0),
+            std::nextafter(double(half), INFINITY)}) {
+        char text[64];
+        std::snprintf(text, sizeof(text), "%.17g", number);
+        ASSERT_FALSE(bool(fillValue(array, text))) << text;
+        ASSERT_EQ(reference::loadBits(type, array.data(), 0),
+                  reference::encode(type, number))
+            << text;
+      }
+    }
+  }
+}
+
+TEST(FillTest, Iota) {
+  Array array = allocate(POSENC_F16, 2050);
+  EXPECT_FALSE(bool(fillIota(array)));
+  EXPECT_EQ(array.dataAs<uint16_t>()[1], 0x3c00);
+  // Beyond 2048 an odd number is none of f16.
+  EXPECT_EQ(array.dataAs<uint16_t>()[2049], array.dataAs<uint16_t>()[2048]);
+}
+
+TEST(FillTest, RefusesTypesWithoutNumbers) {
+  Array array = allocate(POSENC_I8, 1);
+  EXPECT_EQ(llvm::toString(fillIota(array)), "cannot make values of type i8");
+}
+
+TEST(FillTest, ParsesIntegersInTheirRange) {
+  auto parse = [](posenc_dtype dtype, llvm::StringRef text) -> std::string {
+    llvm::Expected<int64_t> value = parseInteger(dtype, text);
+    return value ? std::to_string(*value) : llvm::toString(value.takeError());
+  };
+  EXPECT_EQ(parse(POSENC_I64, "-9223372036854775808"), "-9223372036854775808");
+  EXPECT_EQ(parse(POSENC_I64, "9223372036854775808"),
+            "'9223372036854775808' is no i64");
+  EXPECT_EQ(parse(POSENC_I32, "-2147483648"), "-2147483648");
+  EXPECT_EQ(parse(POSENC_I32, "2147483648"), "'2147483648' is no i32");
+  EXPECT_EQ(parse(POSENC_INDEX, "0x10"), "'0x10' is no index");
+  EXPECT_EQ(parse(POSENC_I64, ""), "'' is no i64");
+}
+
+} // namespace
