@@ -21,12 +21,13 @@ demo: build
 	@$(BIN)/posenc-demo
 
 test: build
+	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
 	@python3 test/run-tests.py --build-dir $(BUILD)
 
 # Address and undefined-behaviour sanitizers over this project's own code.
 test-asan: setup
 	@cmake -S . -B $(BUILD)-asan --preset asan > /dev/null
-	@cmake --build $(BUILD)-asan -j $(JOBS)
+	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
 	@python3 test/run-tests.py --build-dir $(BUILD)-asan
 
 docs: build

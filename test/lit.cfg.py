@@ -62,11 +62,14 @@ for tool in [
 
 if config.host_processor in ("x86_64", "AMD64"):
     config.available_features.add("x86_64")
-    # A kernel for a CPU that this one is not must refuse to run.
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            if "avx512_bf16" not in file.read().split():
-                config.available_features.add("no-avx512bf16")
+            flags = set(file.read().split())
+        if "avx512vl" in flags:
+            config.available_features.add("avx512")
+        # A kernel for a CPU that this one is not must refuse to run.
+        if "avx512_bf16" not in flags:
+            config.available_features.add("no-avx512bf16")
     except OSError:
         pass
 if config.posenc_sanitize == "ON":

@@ -198,11 +198,20 @@ struct CreateKernels final
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
+    llvm::SmallPtrSet<Attribute, 8> called;
+    if (auto uses = SymbolTable::getSymbolUses(&getOperation().getBodyRegion()))
+      for (SymbolTable::SymbolUse use : *uses)
+        called.insert(use.getSymbolRef().getRootReference());
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (!function.isPublic() || function.isExternal() ||
           function->hasAttr(PosencDialect::kAbiAttrName))
         continue;
+      if (called.contains(function.getSymNameAttr())) {
+        function.emitError("a kernel cannot be called by other functions: make "
+                           "this one private");
+        return signalPassFailure();
+      }
       if (failed(createKernel(rewriter, function)))
         return signalPassFailure();
     }

@@ -8,7 +8,7 @@
 
 #include "posenc/Codegen/ExactSincos.h"
 
-#include "ArithBuilder.h"
+#include "ElementwiseBuilder.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -30,7 +30,7 @@ ExactSincos::ExactSincos(const BigFloat &factor, bool inverse)
 }
 
 /// The phase in turns times 2^64, as the header defines it.
-static Value emitPhase(ArithBuilder &b, Value position, Value high, Value low) {
+static Value emitPhase(ElementwiseBuilder &b, Value position, Value high, Value low) {
   Value thirtyTwo = b.i64(32);
   Value positionLow = b.andi(position, b.i64(0xffffffff));
   Value positionHigh = b.shrs(position, thirtyTwo);
@@ -42,7 +42,7 @@ static Value emitPhase(ArithBuilder &b, Value position, Value high, Value low) {
 /// Swaps and negates by quadrant: bit 62 of the phase swaps cos and sin, bit 63
 /// negates the sine, and either alone the cosine. `top` holds those two bits
 /// at the top of an integer as wide as the results.
-static ExactSincos::Result emitQuadrant(ArithBuilder &b, Value top, Value cos,
+static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top, Value cos,
                                         Value sin, Type integer, bool inverse) {
   bool wide = integer.isInteger(64);
   auto constant = [&](uint64_t value) {
@@ -68,7 +68,7 @@ static ExactSincos::Result emitQuadrant(ArithBuilder &b, Value top, Value cos,
 ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
                                       Value position, Value high, Value low,
                                       bool wide) const {
-  ArithBuilder b(builder, loc, position);
+  ElementwiseBuilder b(builder, loc, position);
   Value phase = emitPhase(b, position, high, low);
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
 

@@ -9,6 +9,7 @@
 #include "LayerTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace posenc::frontend;
 using llvm::StringRef;
@@ -61,4 +62,36 @@ void posenc::frontend::checkLayerTypes(ConfigReader &reader,
                                   "' does not apply to the sliding layers of "
                                   "'model_type' '" +
                                   row.type + "': " + unsupported);
+}
+
+void posenc::frontend::readLayerTypes(ConfigReader &reader,
+                                      const json::Value &config,
+                                      ModelConfig &result) {
+  const json::Member *types = ConfigReader::given(config, "layer_types");
+  if (!types)
+    return;
+  if (!types->value.isArray())
+    return reader.error(types->value,
+                        "'layer_types' must be a list of strings, not " +
+                            json::describeKind(types->value));
+  constexpr size_t maxTypes = 8;
+  std::vector<std::string> names;
+  for (const json::Value &type : types->value.elements()) {
+    if (!type.isString())
+      return reader.error(type, "'layer_types' must hold strings, not " +
+                                    json::describeKind(type));
+    StringRef name = type.string();
+    if (llvm::is_contained(names, name))
+      continue;
+    if (name.empty() || !llvm::all_of(name, [](char c) {
+          return llvm::isAlnum(c) || c == '_';
+        }))
+      return reader.error(type, "'layer_types' holds " + quoted(name) +
+                                    ", which cannot be part of a name in C");
+    if (names.size() == maxTypes)
+      return reader.error(type, "'layer_types' holds more than 8 names");
+    names.push_back(name.str());
+  }
+  if (names.size() > 1)
+    result.layerTypes = std::move(names);
 }

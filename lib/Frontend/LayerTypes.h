@@ -22,6 +22,10 @@ void checkLayerTypes(ConfigReader &reader, const json::Value &config,
                      const ModelRow &row, const RopeDictionaries &dicts,
                      const ModelConfig &result);
 
+/// Reads the names of layers of several types, which become parts of C names.
+void readLayerTypes(ConfigReader &reader, const json::Value &config,
+                    ModelConfig &result);
+
 } // namespace posenc::frontend
 
 #endif // POSENC_LIB_FRONTEND_LAYERTYPES_H

@@ -207,6 +207,7 @@ void ModelReader::readRope(const RopeDictionaries &dicts, ModelConfig &result) {
   }
   if (!theta.bad())
     checkLayerTypes(reader, *config, *row, dicts, result);
+  readLayerTypes(reader, *config, result);
 }
 
 static std::optional<DType> parseDType(StringRef name) {

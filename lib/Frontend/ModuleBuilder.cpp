@@ -45,8 +45,8 @@ private:
                               ArrayRef<NamedType> results);
   Value createDestination(RankedTensorType type, ValueRange sizes);
   SmallVector<Value> createSizes(Value tensor, int64_t count);
-  void buildSincos(FrequenciesAttr frequencies);
-  void buildRope(FrequenciesAttr frequencies);
+  void buildSincos(FrequenciesAttr frequencies, const std::string &suffix);
+  void buildRope(FrequenciesAttr frequencies, const std::string &suffix);
 
   OpBuilder builder;
   Location loc;
@@ -138,7 +138,8 @@ Value ModelModule::createDestination(RankedTensorType type, ValueRange sizes) {
   return tensor::EmptyOp::create(builder, loc, type, sizes);
 }
 
-void ModelModule::buildSincos(FrequenciesAttr frequencies) {
+void ModelModule::buildSincos(FrequenciesAttr frequencies,
+                              const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
   auto positionsType =
       RankedTensorType::get({ShapedType::kDynamic}, builder.getI64Type());
@@ -146,7 +147,7 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies) {
   auto tableType = RankedTensorType::get(
       {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
   func::FuncOp function =
-      createFunction("sincos", {{"positions", positionsType}},
+      createFunction("sincos" + suffix, {{"positions", positionsType}},
                      {{"cos", tableType}, {"sin", tableType}});
   Value positions = function.getArgument(0);
   SmallVector<Value> sizes = createSizes(positions, 1);
@@ -157,14 +158,15 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies) {
   func::ReturnOp::create(builder, loc, op.getResults());
 }
 
-void ModelModule::buildRope(FrequenciesAttr frequencies) {
+void ModelModule::buildRope(FrequenciesAttr frequencies,
+                            const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
   RankedTensorType queries = getHeadsType(config.numHeads);
   RankedTensorType keys = getHeadsType(config.numKeyValueHeads);
   auto positionsType = RankedTensorType::get(
       {ShapedType::kDynamic, ShapedType::kDynamic}, builder.getI64Type());
   func::FuncOp function = createFunction(
-      "rope", {{"q", queries}, {"k", keys}, {"positions", positionsType}},
+      "rope" + suffix, {{"q", queries}, {"k", keys}, {"positions", positionsType}},
       {{"q_out", queries}, {"k_out", keys}});
   SmallVector<Value> inputs{function.getArgument(0), function.getArgument(1)};
   // Queries and keys have the positions' batch and sequence in common.
@@ -189,8 +191,15 @@ OwningOpRef<ModuleOp> ModelModule::build() {
     return nullptr;
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
   builder.setInsertionPointToStart(module->getBody());
-  buildSincos(frequencies);
-  buildRope(frequencies);
+  // One rotation serves all layers; layers of several types get it under the
+  // names of their types too.
+  std::vector<std::string> suffixes{""};
+  for (const std::string &type : config.layerTypes)
+    suffixes.push_back("_" + type);
+  for (const std::string &suffix : suffixes) {
+    buildSincos(frequencies, suffix);
+    buildRope(frequencies, suffix);
+  }
   return module;
 }
 

@@ -11,6 +11,7 @@
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Target/LLVMErrors.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -106,6 +107,7 @@ mlir::posenc::translateModule(ModuleOp module, llvm::LLVMContext &context,
   if (failed(manager.run(module)))
     return nullptr;
 
+  LLVMErrors errors(context, module.getLoc());
   std::unique_ptr<llvm::Module> result =
       translateModuleToLLVMIR(module, context, prefix);
   if (!result) {
@@ -153,5 +155,7 @@ mlir::posenc::translateModule(ModuleOp module, llvm::LLVMContext &context,
     return nullptr;
   }
   optimize(*result, *machine);
+  if (errors.any())
+    return nullptr;
   return result;
 }

@@ -13,6 +13,7 @@
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/KernelModule.h"
+#include "posenc/Target/LLVMErrors.h"
 #include "posenc/Tools/Diagnostics.h"
 #include "posenc/Tools/Guard.h"
 #include "posenc/Tools/Input.h"
@@ -101,9 +102,12 @@ static std::string printModule(ModuleOp module) {
   return text;
 }
 
-/// Assembly, or an object file's bytes.
-static std::string generateCode(llvm::Module &module, const TargetSpec &target,
-                                llvm::CodeGenFileType type) {
+/// Assembly, or an object file's bytes; nothing after an error at `loc`.
+static std::optional<std::string> generateCode(llvm::Module &module,
+                                               const TargetSpec &target,
+                                               llvm::CodeGenFileType type,
+                                               Location loc) {
+  LLVMErrors errors(module.getContext(), loc);
   llvm::SmallString<0> buffer;
   llvm::raw_svector_ostream os(buffer);
   llvm::legacy::PassManager manager;
@@ -111,6 +115,8 @@ static std::string generateCode(llvm::Module &module, const TargetSpec &target,
   // It fails only for a kind of file that no CPU target lacks.
   machine->addPassesToEmitFile(manager, os, nullptr, type);
   manager.run(module);
+  if (errors.any())
+    return std::nullopt;
   return std::string(buffer);
 }
 
@@ -175,6 +181,11 @@ static int compile(const Request &request) {
       return llvm::Error::success();
     return files.add(stem + suffix.str(), text).takeError();
   };
+  // Not printed for nothing: the types of a small module can be vast text.
+  auto saveModule = [&](StringRef suffix) -> llvm::Error {
+    return request.saveTemps ? save(suffix, printModule(*module))
+                             : llvm::Error::success();
+  };
   auto finish = [&](llvm::Error error) {
     if (!error)
       error = files.commit();
@@ -185,7 +196,7 @@ static int compile(const Request &request) {
   // passes through as a whole, stands beside.
   if (request.emit == Emit::Posenc)
     return finish(write(files, request.output, printModule(*module)));
-  if (llvm::Error error = save(".posenc.mlir", printModule(*module)))
+  if (llvm::Error error = saveModule(".posenc.mlir"))
     return fail(std::move(error));
   if (request.emit == Emit::Linalg) {
     if (failed(lowerModule(*module, Stage::Linalg, request.target)))
@@ -196,13 +207,13 @@ static int compile(const Request &request) {
     return kExitError;
   if (request.emit == Emit::Vector)
     return finish(write(files, request.output, printModule(*module)));
-  if (llvm::Error error = save(".vector.mlir", printModule(*module)))
+  if (llvm::Error error = saveModule(".vector.mlir"))
     return fail(std::move(error));
   if (failed(lowerModule(*module, Stage::Llvm, request.target)))
     return kExitError;
   if (request.emit == Emit::Llvm)
     return finish(write(files, request.output, printModule(*module)));
-  if (llvm::Error error = save(".llvm.mlir", printModule(*module)))
+  if (llvm::Error error = saveModule(".llvm.mlir"))
     return fail(std::move(error));
 
   std::string prefix = getPrefix(request.output);
@@ -220,19 +231,24 @@ static int compile(const Request &request) {
     return fail(std::move(error));
   if (request.emit == Emit::Asm || request.saveTemps) {
     // Code generation changes the module: the object needs its own copy.
-    std::string assembly =
-        generateCode(*llvm::CloneModule(*code), request.target,
-                     llvm::CodeGenFileType::AssemblyFile);
+    std::optional<std::string> assembly = generateCode(
+        *llvm::CloneModule(*code), request.target,
+        llvm::CodeGenFileType::AssemblyFile, module->getLoc());
+    if (!assembly)
+      return kExitError;
     if (request.emit == Emit::Asm)
-      return finish(write(files, request.output, assembly));
-    if (llvm::Error error = save(".s", assembly))
+      return finish(write(files, request.output, *assembly));
+    if (llvm::Error error = save(".s", *assembly))
       return fail(std::move(error));
   }
-  std::string object =
-      generateCode(*code, request.target, llvm::CodeGenFileType::ObjectFile);
-  if (llvm::Error error = save(".o", object))
+  std::optional<std::string> object =
+      generateCode(*code, request.target, llvm::CodeGenFileType::ObjectFile,
+                   module->getLoc());
+  if (!object)
+    return kExitError;
+  if (llvm::Error error = save(".o", *object))
     return fail(std::move(error));
-  if (llvm::Error error = writeLibrary(request, files, object))
+  if (llvm::Error error = writeLibrary(request, files, *object))
     return fail(std::move(error));
   if (request.output == "-" && request.header.empty())
     return finish(llvm::Error::success());

@@ -43,8 +43,7 @@ uint64_t readNumber(const char *name, uint64_t fallback) {
 
 /// An input from its number alone, so that it can be made again.
 using MakeInput = std::function<std::string(Random &)>;
-using RunInput =
-    std::function<std::string(Targets &, llvm::StringRef, uint64_t)>;
+using RunInput = std::function<Outcome(Targets &, llvm::StringRef, uint64_t)>;
 
 /// The input in a form that can be pasted into a file.
 std::string quote(llvm::StringRef input) {
@@ -81,10 +80,14 @@ void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,
   if (summary.failures.empty()) {
     EXPECT_EQ(summary.executed, count);
   }
-  std::printf("%s: %zu inputs run, %zu of them crash within LLVM or MLIR; the "
-              "slowest, %zu, takes %.1f s\n",
-              name.str().c_str(), summary.executed, summary.foreign,
-              summary.slowest, summary.slowestSeconds);
+  const std::vector<size_t> &reached = summary.reached;
+  std::printf("%s: %zu inputs run: %zu refused, %zu read, %zu lowered to "
+              "vectors, %zu to the LLVM dialect, %zu to LLVM IR, %zu to code; "
+              "%zu crash within LLVM or MLIR; the slowest, %zu, takes %.1f s\n",
+              name.str().c_str(), summary.executed, reached[Refused],
+              reached[Read], reached[Vectors], reached[LLVMDialect],
+              reached[LLVMIR], reached[Code], summary.foreign, summary.slowest,
+              summary.slowestSeconds);
   for (const std::string &place : summary.foreignPlaces)
     std::printf("%s\n", place.c_str());
 }
@@ -118,24 +121,26 @@ TEST(FuzzTest, TheSeedsRun) {
 
 TEST(FuzzTest, Configs) {
   const Corpus &corpus = getCorpus();
-  fuzz("configs", numConfigs,
-       [&](Random &random) {
-         return mutateText(random, corpus.configs, jsonDictionary);
-       },
-       [](Targets &targets, llvm::StringRef text, uint64_t) {
-         return targets.runConfig(text);
-       });
+  fuzz(
+      "configs", numConfigs,
+      [&](Random &random) {
+        return mutateText(random, corpus.configs, jsonDictionary);
+      },
+      [](Targets &targets, llvm::StringRef text, uint64_t) {
+        return targets.runConfig(text);
+      });
 }
 
-std::string runModule(Targets &targets, llvm::StringRef text, uint64_t choice) {
+Outcome runModule(Targets &targets, llvm::StringRef text, uint64_t choice) {
   return targets.runModule(text, choice);
 }
 
 void fuzzModules(llvm::StringRef name, size_t count,
                  const std::vector<std::string> &seeds) {
-  fuzz(name, count,
-       [&](Random &random) { return mutateText(random, seeds, mlirDictionary); },
-       runModule);
+  fuzz(
+      name, count,
+      [&](Random &random) { return mutateText(random, seeds, mlirDictionary); },
+      runModule);
 }
 
 TEST(FuzzTest, Texts) { fuzzModules("texts", numTexts, getCorpus().texts); }
@@ -144,16 +149,13 @@ TEST(FuzzTest, Generic) {
   fuzzModules("generic forms", numGeneric, getCorpus().generic);
 }
 
-TEST(FuzzTest, Stages) {
-  fuzzModules("stages", numStages, getCorpus().stages);
-}
+TEST(FuzzTest, Stages) { fuzzModules("stages", numStages, getCorpus().stages); }
 
 TEST(FuzzTest, Bytecode) {
-  fuzz("bytecode", numBytecode,
-       [&](Random &random) {
-         return mutateBytes(random, getCorpus().bytecode);
-       },
-       runModule);
+  fuzz(
+      "bytecode", numBytecode,
+      [&](Random &random) { return mutateBytes(random, getCorpus().bytecode); },
+      runModule);
 }
 
 } // namespace

@@ -28,51 +28,191 @@ uint64_t Random::next() {
 // Dictionaries
 //===----------------------------------------------------------------------===//
 
-static constexpr StringLiteral jsonNumbers[] = {
-    "0",    "-0",    "1",      "-1",    "2",          "3",
-    "0.5",  "1.5",   "1e308",  "1e999", "-1e999",     "5e-324",
-    "65536", "65538", "131072", "2147483647", "2147483648", "4294967296",
-    "9223372036854775807", "-9223372036854775808", "9223372036854775808",
-    "1e18", "1e-300", "NaN", "Infinity", "-Infinity", "0x10", "01", "1."};
+static constexpr StringLiteral jsonNumbers[] = {"0",
+                                                "-0",
+                                                "1",
+                                                "-1",
+                                                "2",
+                                                "3",
+                                                "0.5",
+                                                "1.5",
+                                                "1e308",
+                                                "1e999",
+                                                "-1e999",
+                                                "5e-324",
+                                                "65536",
+                                                "65538",
+                                                "131072",
+                                                "2147483647",
+                                                "2147483648",
+                                                "4294967296",
+                                                "9223372036854775807",
+                                                "-9223372036854775808",
+                                                "9223372036854775808",
+                                                "1e18",
+                                                "1e-300",
+                                                "NaN",
+                                                "Infinity",
+                                                "-Infinity",
+                                                "0x10",
+                                                "01",
+                                                "1."};
 static constexpr StringLiteral jsonWords[] = {
-    "null", "true", "false", "{}", "[]", "\"\"", "[[]]", "{\"a\": {}}",
-    "\"yarn\"", "\"llama3\"", "\"linear\"", "\"dynamic\"", "\"longrope\"",
-    "\"default\"", "\"rope_type\"", "\"rope_scaling\"", "\"rope_parameters\"",
-    "\"factor\"", "\"head_dim\"", "\"rope_theta\"", "\"partial_rotary_factor\"",
-    "\"original_max_position_embeddings\"", "\"llama\"", "\"deepseek_v3\"",
-    "\"gpt_neox\"", "\"\\ud800\"", "\"\xED\xA0\"", "\"float64\""};
+    "null",
+    "true",
+    "false",
+    "{}",
+    "[]",
+    "\"\"",
+    "[[]]",
+    "{\"a\": {}}",
+    "\"yarn\"",
+    "\"llama3\"",
+    "\"linear\"",
+    "\"dynamic\"",
+    "\"longrope\"",
+    "\"default\"",
+    "\"rope_type\"",
+    "\"rope_scaling\"",
+    "\"rope_parameters\"",
+    "\"factor\"",
+    "\"head_dim\"",
+    "\"rope_theta\"",
+    "\"partial_rotary_factor\"",
+    "\"original_max_position_embeddings\"",
+    "\"llama\"",
+    "\"deepseek_v3\"",
+    "\"gpt_neox\"",
+    "\"\\ud800\"",
+    "\"\xED\xA0\"",
+    "\"float64\""};
 
-static constexpr StringLiteral mlirNumbers[] = {
-    "?", "0", "1", "-1", "2", "3", "8", "16", "17", "64", "127", "65536",
-    "65537", "2147483647", "2147483648", "-2147483648", "4294967296",
-    "4611686018427387904", "9223372036854775807", "-9223372036854775808",
-    "9223372036854775808", "18446744073709551615", "18446744073709551616",
-    "1.0", "-0.0", "1e308", "-1e308", "5e-324", "1.0e400", "0x7FF0000000000000",
-    "0xFFF0000000000000", "0x7FF8000000000000", "0x7F800000", "0x1"};
+static constexpr StringLiteral mlirNumbers[] = {"?",
+                                                "0",
+                                                "1",
+                                                "-1",
+                                                "2",
+                                                "3",
+                                                "8",
+                                                "16",
+                                                "17",
+                                                "64",
+                                                "127",
+                                                "65536",
+                                                "65537",
+                                                "2147483647",
+                                                "2147483648",
+                                                "-2147483648",
+                                                "4294967296",
+                                                "4611686018427387904",
+                                                "9223372036854775807",
+                                                "-9223372036854775808",
+                                                "9223372036854775808",
+                                                "18446744073709551615",
+                                                "18446744073709551616",
+                                                "1.0",
+                                                "-0.0",
+                                                "1e308",
+                                                "-1e308",
+                                                "5e-324",
+                                                "1.0e400",
+                                                "0x7FF0000000000000",
+                                                "0xFFF0000000000000",
+                                                "0x7FF8000000000000",
+                                                "0x7F800000",
+                                                "0x1"};
 static constexpr StringLiteral mlirWords[] = {
-    "f64", "f32", "f16", "bf16", "f8E4M3FN", "i64", "i32", "i16", "i8", "i1",
-    "index", "none", "ui64", "si32", "i128", "complex<f32>", "!llvm.ptr",
-    "tensor<f32>", "tensor<*xf32>", "tensor<?xi64>", "tensor<4x8xf32>",
-    "tensor<?x8xbf16>", "tensor<4x8xf32, #posenc.axes<axial, [1, 3]>>",
-    "tensor<0x8xf32>", "tensor<4611686018427387904x8xf32>", "vector<4xf32>",
-    "vector<[4]xf32>", "memref<f32>", "memref<*xf32>", "memref<?x8xf32>",
-    "memref<4x8xf32, 1>", "memref<4x8xf32, strided<[16, 2]>>",
+    "f64",
+    "f32",
+    "f16",
+    "bf16",
+    "f8E4M3FN",
+    "i64",
+    "i32",
+    "i16",
+    "i8",
+    "i1",
+    "index",
+    "none",
+    "ui64",
+    "si32",
+    "i128",
+    "complex<f32>",
+    "!llvm.ptr",
+    "tensor<f32>",
+    "tensor<*xf32>",
+    "tensor<?xi64>",
+    "tensor<4x8xf32>",
+    "tensor<?x8xbf16>",
+    "tensor<4x8xf32, #posenc.axes<axial, [1, 3]>>",
+    "tensor<0x8xf32>",
+    "tensor<4611686018427387904x8xf32>",
+    "vector<4xf32>",
+    "vector<[4]xf32>",
+    "memref<f32>",
+    "memref<*xf32>",
+    "memref<?x8xf32>",
+    "memref<4x8xf32, 1>",
+    "memref<4x8xf32, strided<[16, 2]>>",
     "memref<?x8xf32, strided<[?, ?], offset: ?>>",
-    "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>", "tuple<>", "() -> ()",
-    "half", "interleaved", "inverse", "sin_cos", "cos_sin", "contiguous",
-    "axial", "axes", "offset", "dims", "positions", "tables", "ins", "outs",
-    "dim", "base", "scaling", "factor", "values", "attention_factor",
-    "private", "public", "nested", "unit", "true", "false", "[]", "()", "{}",
-    "array<i64>", "array<i64: 0, 0>", "array<i32: 1, 1, 1>", "dense<0>",
-    "#posenc.linear<factor = 2.0>", "#posenc.explicit<values = [1.0]>",
-    "#posenc.frequencies<dim = 8>", "#posenc.frequencies<dim = 65536>",
+    "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>",
+    "tuple<>",
+    "() -> ()",
+    "half",
+    "interleaved",
+    "inverse",
+    "sin_cos",
+    "cos_sin",
+    "contiguous",
+    "axial",
+    "axes",
+    "offset",
+    "dims",
+    "positions",
+    "tables",
+    "ins",
+    "outs",
+    "dim",
+    "base",
+    "scaling",
+    "factor",
+    "values",
+    "attention_factor",
+    "private",
+    "public",
+    "nested",
+    "unit",
+    "true",
+    "false",
+    "[]",
+    "()",
+    "{}",
+    "array<i64>",
+    "array<i64: 0, 0>",
+    "array<i32: 1, 1, 1>",
+    "dense<0>",
+    "#posenc.linear<factor = 2.0>",
+    "#posenc.explicit<values = [1.0]>",
+    "#posenc.frequencies<dim = 8>",
+    "#posenc.frequencies<dim = 65536>",
     "#posenc.yarn<factor = 4.0, original_max_position = 4096.0>",
     "#posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = "
     "4.0, original_max_position = 8192.0>",
     "#posenc.abi<inputs = [], outputs = [], sizes = [], in_place = []>",
-    "posenc.abi", "posenc.chunked", "posenc.name", "\"posenc.rope\"",
-    "posenc.rope", "posenc.sincos", "posenc.rotate", "posenc.sinusoidal",
-    "func.func", "return", "builtin.module", "loc(unknown)", "@rope", "%arg0"};
+    "posenc.abi",
+    "posenc.chunked",
+    "posenc.name",
+    "\"posenc.rope\"",
+    "posenc.rope",
+    "posenc.sincos",
+    "posenc.rotate",
+    "posenc.sinusoidal",
+    "func.func",
+    "return",
+    "builtin.module",
+    "loc(unknown)",
+    "@rope",
+    "%arg0"};
 
 const Dictionary posenc::fuzz::jsonDictionary = {jsonNumbers, jsonWords};
 const Dictionary posenc::fuzz::mlirDictionary = {mlirNumbers, mlirWords};
@@ -117,8 +257,8 @@ static Token readToken(StringRef text, size_t i) {
   }
   if (c == '?')
     return {Kind::Number, i, 1};
-  if (c == 'x' && end < text.size() &&
-      (llvm::isDigit(text[end]) || text[end] == '?'))
+  if (c == 'x' && i > 0 &&
+      llvm::StringRef("0123456789?*]").contains(text[i - 1]))
     return {Kind::Punctuation, i, 1};
   if (isWord(c) || c == '%' || c == '@' || c == '#' || c == '!' || c == '^') {
     while (end < text.size() && isWord(text[end]))
@@ -176,8 +316,8 @@ static std::string mutateToken(Random &random, StringRef text, StringRef other,
     if (comma == StringRef::npos)
       return text.str();
     size_t end = text.find_first_of(",)]}>:", comma + 1);
-    return replace(text, {Kind::Word, comma, std::min(end, text.size()) - comma},
-                   "");
+    return replace(text,
+                   {Kind::Word, comma, std::min(end, text.size()) - comma}, "");
   }
   case 4: {
     SmallVector<Token> others = tokenize(other);
@@ -200,6 +340,76 @@ static std::string mutateToken(Random &random, StringRef text, StringRef other,
                    random.pick(dictionary.numbers));
   }
   }
+}
+
+/// Words that may stand for each other.
+static constexpr ArrayRef<StringLiteral> getAlternatives(StringRef word) {
+  constexpr static StringLiteral floats[] = {"f64", "f32", "f16", "bf16"};
+  constexpr static StringLiteral integers[] = {"i64", "i32", "index"};
+  constexpr static StringLiteral shaped[] = {"tensor", "memref"};
+  constexpr static StringLiteral pairings[] = {"half", "interleaved"};
+  constexpr static StringLiteral layouts[] = {"contiguous", "axial",
+                                              "interleaved"};
+  constexpr static StringLiteral orders[] = {"sin_cos", "cos_sin",
+                                             "interleaved"};
+  constexpr static StringLiteral booleans[] = {"true", "false"};
+  for (ArrayRef<StringLiteral> group :
+       {ArrayRef<StringLiteral>(floats), ArrayRef<StringLiteral>(integers),
+        ArrayRef<StringLiteral>(shaped), ArrayRef<StringLiteral>(pairings),
+        ArrayRef<StringLiteral>(layouts), ArrayRef<StringLiteral>(orders),
+        ArrayRef<StringLiteral>(booleans)})
+    if (llvm::is_contained(group, word))
+      return group;
+  return {};
+}
+
+/// Replaces a number or a word wherever it stands, so that what has to agree
+/// still does and the input gets behind the first check.
+static std::string mutateEverywhere(Random &random, StringRef text) {
+  static constexpr StringLiteral sizes[] = {
+      "?",  "0",   "1",   "2",    "3",     "4",          "6",
+      "7",  "8",   "12",  "16",   "24",    "32",         "33",
+      "64", "128", "256", "1024", "65536", "2147483648", "4611686018427387904"};
+  SmallVector<Token> tokens = tokenize(text);
+  auto spelling = [&](const Token &t) { return text.substr(t.begin, t.size); };
+  SmallVector<Token> candidates;
+  for (const Token &t : tokens)
+    if (t.kind == Kind::Number || !getAlternatives(spelling(t)).empty())
+      candidates.push_back(t);
+  if (candidates.empty())
+    return text.str();
+  Token chosen = random.pick(ArrayRef<Token>(candidates));
+  StringRef old = spelling(chosen);
+  ArrayRef<StringLiteral> alternatives = getAlternatives(old);
+  StringRef replacement = chosen.kind == Kind::Number
+                              ? random.pick(ArrayRef<StringLiteral>(sizes))
+                              : random.pick(alternatives);
+  // Doubled or halved, a size has the best chance to suit the others.
+  uint64_t number;
+  if (chosen.kind == Kind::Number && random.chance(3) &&
+      !old.getAsInteger(10, number) && number < (1u << 30)) {
+    std::string half = std::to_string(number / 2);
+    std::string result;
+    size_t end = 0;
+    uint64_t factor = random.chance(2) ? 2 : 3;
+    for (const Token &t : tokens) {
+      if (t.kind != Kind::Number || (spelling(t) != old && spelling(t) != half))
+        continue;
+      uint64_t value = spelling(t) == old ? number : number / 2;
+      result += text.slice(end, t.begin).str() + std::to_string(factor * value);
+      end = t.begin + t.size;
+    }
+    return result + text.substr(end).str();
+  }
+  std::string result;
+  size_t end = 0;
+  for (const Token &t : tokens) {
+    if (t.kind != chosen.kind || spelling(t) != old)
+      continue;
+    result += (text.slice(end, t.begin) + replacement).str();
+    end = t.begin + t.size;
+  }
+  return result + text.substr(end).str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -248,8 +458,8 @@ static void mutateByte(Random &random, std::string &bytes) {
     bytes.erase(at, 1 + random.below(16));
     break;
   case 3:
-    bytes.insert(at, bytes.substr(random.below(bytes.size()),
-                                  1 + random.below(32)));
+    bytes.insert(
+        at, bytes.substr(random.below(bytes.size()), 1 + random.below(32)));
     break;
   case 4:
     bytes.insert(at, 1, static_cast<char>(random.next()));
@@ -268,10 +478,9 @@ std::string posenc::fuzz::mutateText(Random &random,
                                      ArrayRef<std::string> texts,
                                      const Dictionary &dictionary) {
   std::string text = random.pick(texts);
-  for (size_t left = 1 + random.below(3); left; --left) {
-    const std::string &other =
-        random.chance(2) ? text : random.pick(texts);
-    switch (random.below(8)) {
+  for (bool more = true; more; more = random.chance(3)) {
+    const std::string &other = random.chance(2) ? text : random.pick(texts);
+    switch (random.below(12)) {
     case 0:
       mutateByte(random, text);
       break;
@@ -279,8 +488,17 @@ std::string posenc::fuzz::mutateText(Random &random,
     case 2:
       text = mutateLine(random, text, other);
       break;
-    default:
+    case 3:
+    case 4:
+    case 5:
       text = mutateToken(random, text, other, dictionary);
+      break;
+    case 6:
+      // Two modules in one; they may have names in common.
+      text = text + "\n" + other;
+      break;
+    default:
+      text = mutateEverywhere(random, text);
       break;
     }
   }
@@ -290,7 +508,7 @@ std::string posenc::fuzz::mutateText(Random &random,
 std::string posenc::fuzz::mutateBytes(Random &random,
                                       ArrayRef<std::string> files) {
   std::string bytes = random.pick(files);
-  for (size_t left = 1 + random.below(4); left; --left)
+  for (bool more = true; more; more = random.chance(3))
     mutateByte(random, bytes);
   return bytes;
 }

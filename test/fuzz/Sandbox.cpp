@@ -47,6 +47,7 @@ struct Report {
   char message[2048];
   double slowestSeconds;
   size_t slowest;
+  size_t reached[maxReached];
 };
 
 struct Range {
@@ -103,9 +104,11 @@ static void runBatch(Report &report, Range range, const MakeBody &makeBody,
     report.current = input;
     setTimers(options);
     auto start = Clock::now();
-    std::string wrong = body(input);
-    if (!wrong.empty()) {
-      std::strncpy(report.message, wrong.c_str(), sizeof(report.message) - 1);
+    Outcome outcome = body(input);
+    ++report.reached[std::min(outcome.reached, maxReached - 1)];
+    if (!outcome.wrong.empty()) {
+      std::strncpy(report.message, outcome.wrong.c_str(),
+                   sizeof(report.message) - 1);
       _exit(1);
     }
     double seconds =
@@ -123,9 +126,9 @@ static Child startChild(Range range, const MakeBody &makeBody,
                         const SandboxOptions &options) {
   Child child;
   child.range = range;
-  child.report = static_cast<Report *>(
-      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  child.report = static_cast<Report *>(mmap(nullptr, sizeof(Report),
+                                            PROT_READ | PROT_WRITE,
+                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   child.log = memfd_create("log", MFD_CLOEXEC);
   child.pid = fork();
   if (child.pid != 0)
@@ -140,8 +143,15 @@ static Child startChild(Range range, const MakeBody &makeBody,
   setrlimit(RLIMIT_AS, &memory);
 #endif
   installHandlers();
+  // The timers' signals must find the thread that is at work.
+  sigset_t timers;
+  sigemptyset(&timers);
+  sigaddset(&timers, SIGALRM);
+  sigaddset(&timers, SIGPROF);
+  pthread_sigmask(SIG_BLOCK, &timers, nullptr);
   // The stack that the tools have.
   llvm::thread worker(std::optional<unsigned>(256u << 20), [&] {
+    pthread_sigmask(SIG_UNBLOCK, &timers, nullptr);
     runBatch(*child.report, range, makeBody, options);
   });
   worker.join();
@@ -220,6 +230,7 @@ static void isolate(Failure &failure, size_t begin, const MakeBody &makeBody,
 Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
                                    const SandboxOptions &options) {
   Summary summary;
+  summary.reached.resize(maxReached);
   std::deque<Range> waiting;
   for (size_t begin = 0; begin < count; begin += options.batch)
     waiting.push_back({begin, std::min(begin + options.batch, count)});
@@ -238,6 +249,9 @@ Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
       summary.slowestSeconds = child.report->slowestSeconds;
       summary.slowest = child.report->slowest;
     }
+    for (auto [total, own] :
+         llvm::zip_equal(summary.reached, child.report->reached))
+      total += own;
     releaseChild(child);
     if (failure.fault == Fault::None) {
       summary.executed += child.range.end - child.range.begin;

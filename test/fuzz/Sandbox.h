@@ -47,7 +47,18 @@ struct Summary {
   std::vector<Failure> failures;
   double slowestSeconds = 0;
   size_t slowest = 0;
+  /// How many inputs got how far.
+  std::vector<size_t> reached;
 };
+
+/// What became of an input that ran to its end.
+struct Outcome {
+  /// What is wrong, or empty.
+  std::string wrong;
+  /// How far it got, below maxReached.
+  size_t reached = 0;
+};
+inline constexpr size_t maxReached = 8;
 
 struct SandboxOptions {
   size_t batch = 100;
@@ -60,11 +71,9 @@ struct SandboxOptions {
   size_t maxFailures = 10;
 };
 
-/// Called in a child: it gets a batch and calls `run` for each of its inputs.
-/// What `run` is given begins with the number of the input and returns what is
-/// wrong with it, or an empty string.
-using Body = std::function<std::string(size_t input)>;
-/// Makes a body in the child, with whatever a batch shares.
+/// Runs the input with this number, in a child.
+using Body = std::function<Outcome(size_t input)>;
+/// Makes a body in a child, with whatever the inputs of a batch share.
 using MakeBody = std::function<Body()>;
 
 /// Runs inputs 0 to `count`.

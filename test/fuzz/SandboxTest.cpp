@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Mutator.h"
 #include "Sandbox.h"
+#include "Mutator.h"
 
 #include "posenc/Tools/Guard.h"
 
@@ -36,7 +36,7 @@ Summary runWith(const std::function<std::string()> &harm) {
       count,
       [&]() -> Body {
         return [&](size_t input) {
-          return input == culprit ? harm() : std::string();
+          return Outcome{input == culprit ? harm() : "", 1};
         };
       },
       options);
@@ -45,8 +45,7 @@ Summary runWith(const std::function<std::string()> &harm) {
 /// One failure, of the culprit alone, and all inputs run.
 void expectOne(const Summary &summary, Fault fault) {
   ASSERT_EQ(summary.failures.size(), 1u);
-  EXPECT_EQ(summary.failures[0].fault, fault)
-      << describe(summary.failures[0]);
+  EXPECT_EQ(summary.failures[0].fault, fault) << describe(summary.failures[0]);
   EXPECT_EQ(summary.failures[0].first, culprit);
   EXPECT_EQ(summary.failures[0].last, culprit);
   EXPECT_EQ(summary.executed, count);
@@ -57,6 +56,7 @@ TEST(SandboxTest, NoFault) {
   Summary summary = runWith([] { return ""; });
   EXPECT_EQ(summary.executed, count);
   EXPECT_TRUE(summary.failures.empty());
+  EXPECT_EQ(summary.reached[1], count);
 }
 
 TEST(SandboxTest, Signals) {
@@ -132,9 +132,9 @@ TEST(SandboxTest, FailsSilently) {
 TEST(SandboxTest, FindsTheInputsThatItTakes) {
   Summary summary = runSandboxed(count, []() -> Body {
     auto poisoned = std::make_shared<bool>(false);
-    return [poisoned](size_t input) -> std::string {
+    return [poisoned](size_t input) {
       *poisoned |= input == culprit - 3;
-      return *poisoned && input == culprit ? "poisoned" : "";
+      return Outcome{*poisoned && input == culprit ? "poisoned" : "", 0};
     };
   });
   ASSERT_EQ(summary.failures.size(), 1u);

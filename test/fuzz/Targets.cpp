@@ -110,27 +110,27 @@ static void generateCode(llvm::Module &module, const TargetSpec &target) {
 }
 
 /// From any stage to LLVM IR, and to code if `emit`.
-static std::string compileModule(ModuleOp module, const TargetSpec &target,
-                                 ErrorCounter &errors, bool emit) {
-  for (auto [stage, name] : {std::pair(Stage::Vector, "vector"),
-                             std::pair(Stage::Llvm, "llvm")}) {
-    bool bad = failed(lowerModule(module, stage, target));
-    if (bad)
-      return errors.check(bad, Twine("lowering to ") + name);
-    printModule(module);
-  }
+static Outcome compileModule(ModuleOp module, const TargetSpec &target,
+                             ErrorCounter &errors, bool emit) {
+  if (failed(lowerModule(module, Stage::Vector, target)))
+    return {errors.check(true, "lowering to vectors"), Read};
+  printModule(module);
+  if (failed(lowerModule(module, Stage::Llvm, target)))
+    return {errors.check(true, "lowering to LLVM"), Vectors};
+  printModule(module);
   (void)createHeader(getKernels(module), "fuzz");
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
       translateModule(module, llvmContext, target, "fuzz", Threads::None);
   if (!code)
-    return errors.check(true, "translation");
-  if (emit)
-    generateCode(*code, target);
-  return "";
+    return {errors.check(true, "translation"), LLVMDialect};
+  if (!emit)
+    return {"", LLVMIR};
+  generateCode(*code, target);
+  return {"", Code};
 }
 
-std::string Targets::runModule(llvm::StringRef text, uint64_t choice) {
+Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
   // A file without a name, so that it is read just as the tools read it.
   int file = memfd_create("input", MFD_CLOEXEC);
   bool whole = write(file, text.data(), text.size()) == ssize_t(text.size());
@@ -143,7 +143,7 @@ std::string Targets::runModule(llvm::StringRef text, uint64_t choice) {
   if (!module) {
     // What is no error of MLIR was printed.
     bool printed = lseek(STDERR_FILENO, 0, SEEK_CUR) != logged;
-    return printed ? "" : errors.check(true, "reading");
+    return {printed ? "" : errors.check(true, "reading"), Refused};
   }
   printModule(*module);
 
@@ -160,15 +160,15 @@ std::string Targets::runModule(llvm::StringRef text, uint64_t choice) {
   constexpr size_t count = std::size(pipelines);
   StringRef first = pipelines[choice % count];
   StringRef second = pipelines[choice / count % count];
-  for (StringRef pipeline :
-       {StringRef("canonicalize"), StringRef("posenc-to-linalg"), first, second})
+  for (StringRef pipeline : {StringRef("canonicalize"),
+                             StringRef("posenc-to-linalg"), first, second})
     if (std::string wrong = runPipeline(pipeline); !wrong.empty())
-      return wrong;
+      return {wrong, Read};
   bool emit = choice / count / count % 8 == 0;
   return compileModule(*module, target, errors, emit);
 }
 
-std::string Targets::runConfig(llvm::StringRef text) {
+Outcome Targets::runConfig(llvm::StringRef text) {
   ErrorCounter errors(context);
   SmallVector<frontend::Diagnostic> diagnostics;
   std::optional<frontend::ModelConfig> config =
@@ -178,13 +178,13 @@ std::string Targets::runConfig(llvm::StringRef text) {
     bool silent = llvm::none_of(diagnostics, [](const auto &diagnostic) {
       return diagnostic.severity == frontend::Severity::Error;
     });
-    return silent ? "reading fails without an error" : "";
+    return {silent ? "reading fails without an error" : "", Refused};
   }
   OwningOpRef<ModuleOp> module = buildModule(context, *config);
   if (!module)
-    return errors.check(true, "building");
+    return {errors.check(true, "building"), Refused};
   if (failed(verify(*module)))
-    return "the module built is invalid";
+    return {"the module built is invalid", Read};
   printModule(*module);
-  return "";
+  return {"", Read};
 }

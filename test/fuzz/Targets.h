@@ -9,26 +9,29 @@
 #ifndef POSENC_TEST_FUZZ_TARGETS_H
 #define POSENC_TEST_FUZZ_TARGETS_H
 
+#include "Sandbox.h"
+
 #include "posenc/Target/TargetSpec.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
-#include <string>
-
 namespace posenc::fuzz {
+
+/// How far an input got; for a config, Read is a module.
+enum Reached : size_t { Refused, Read, Vectors, LLVMDialect, LLVMIR, Code };
 
 /// Reads, lowers and translates inputs, as the tools do.
 class Targets {
 public:
   Targets();
 
-  /// Each returns what is wrong, or an empty string: success, and failure with
-  /// an error, are both as they should be.
-  std::string runConfig(llvm::StringRef text);
+  /// Wrong is a failure without an error; success, and failure with an error,
+  /// are both as they should be.
+  Outcome runConfig(llvm::StringRef text);
   /// `choice` says which passes run besides the pipelines, and whether to
   /// generate code.
-  std::string runModule(llvm::StringRef textOrBytecode, uint64_t choice);
+  Outcome runModule(llvm::StringRef textOrBytecode, uint64_t choice);
 
 private:
   mlir::DialectRegistry registry;

@@ -61,6 +61,9 @@ struct ModelConfig {
   double ropeTheta = 10000;
   Scaling scaling;
   DType dtype = DType::F32;
+  /// The different names in `layer_types`, in order, if there are several. The
+  /// rotation is the same for all; each has functions of its name.
+  std::vector<std::string> layerTypes;
 };
 
 enum class Pairing { Half, Interleaved };

@@ -20,6 +20,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCEMITCINTERFACEPASS
@@ -81,6 +82,20 @@ static SmallVector<ArgAttr> getArguments(AbiAttr abi) {
   return arguments;
 }
 
+/// The bytes of an element times the static sizes; nothing if no memory has as
+/// many.
+static std::optional<int64_t> getStaticBytes(RankedTensorType tensor) {
+  if (llvm::is_contained(tensor.getShape(), 0))
+    return 0;
+  std::optional<int64_t> bytes = tensor.getElementType().isIndex()
+                                     ? 8
+                                     : tensor.getElementTypeBitWidth() / 8;
+  for (int64_t size : tensor.getShape())
+    if (bytes && !ShapedType::isDynamic(size))
+      bytes = llvm::checkedMul(*bytes, size);
+  return bytes;
+}
+
 /// The word that holds size `number`, behind inputs and outputs.
 static int64_t getSizeWord(AbiAttr abi, int64_t number) {
   return abi.getInputs().size() + abi.getOutputs().size() + number;
@@ -132,6 +147,10 @@ LogicalResult Emitter::check(LLVM::LLVMFuncOp kernel, AbiAttr abi) {
     return kernel.emitError()
            << "type " << kernel.getFunctionType()
            << " is not that of a kernel with the signature " << abi;
+  for (ArgAttr arg : getArguments(abi))
+    if (isTensor(arg) && !getStaticBytes(cast<RankedTensorType>(arg.getType())))
+      return kernel.emitError() << "no memory has room for '" << arg.getName()
+                                << "' of type " << arg.getType();
   return success();
 }
 
@@ -201,14 +220,9 @@ LLVM::GlobalOp Emitter::emitDescription(LLVM::LLVMFuncOp kernel, AbiAttr abi) {
       continue;
     int64_t output = static_cast<int64_t>(number) -
                      static_cast<int64_t>(abi.getInputs().size());
-    int64_t bytes = tensor.getElementType().isIndex()
-                        ? 8
-                        : tensor.getElementTypeBitWidth() / 8;
-    for (int64_t size : tensor.getShape())
-      if (!ShapedType::isDynamic(size))
-        bytes *= size;
     words.append({static_cast<int64_t>(number), output >= 0,
-                  output >= 0 ? abi.getInPlace()[output] : -1, bytes,
+                  output >= 0 ? abi.getInPlace()[output] : -1,
+                  *getStaticBytes(tensor),
                   static_cast<int64_t>(arg.getSizes().size())});
     for (int64_t size : arg.getSizes())
       words.push_back(getSizeWord(abi, size));

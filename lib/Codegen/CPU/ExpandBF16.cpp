@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ArithBuilder.h"
+#include "ElementwiseBuilder.h"
 
 #include "posenc/Codegen/Passes.h"
 
@@ -37,9 +37,10 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isBF16() ||
-        !getElementTypeOrSelf(op.getIn().getType()).isF32())
+        !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
+        isa<TensorType>(op.getType()))
       return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
-    ArithBuilder b(rewriter, op.getLoc(), op.getIn());
+    ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
     Value bits = b.cast<arith::BitcastOp>(rewriter.getI32Type(), op.getIn());
     Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
     Value rounded = b.addi(b.addi(bits, b.i32(0x7fff)), odd);
@@ -61,9 +62,10 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
   LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
-        !getElementTypeOrSelf(op.getType()).isF32())
+        !getElementTypeOrSelf(op.getType()).isF32() ||
+        isa<TensorType>(op.getType()))
       return rewriter.notifyMatchFailure(op, "not from bf16 to f32");
-    ArithBuilder b(rewriter, op.getLoc(), op.getIn());
+    ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
     Value bits = b.cast<arith::BitcastOp>(rewriter.getI16Type(), op.getIn());
     Value wide = b.cast<arith::ExtUIOp>(rewriter.getI32Type(), bits);
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(),

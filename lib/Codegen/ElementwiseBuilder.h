@@ -1,4 +1,4 @@
-//===- ArithBuilder.h - arithmetic on scalars or vectors --------*- C++ -*-===//
+//===- ElementwiseBuilder.h - arithmetic on scalars or vectors --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_CODEGEN_ARITHBUILDER_H
-#define POSENC_LIB_CODEGEN_ARITHBUILDER_H
+#ifndef POSENC_LIB_CODEGEN_ELEMENTWISEBUILDER_H
+#define POSENC_LIB_CODEGEN_ELEMENTWISEBUILDER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,9 +16,9 @@
 namespace mlir::posenc {
 
 /// Emits arithmetic in the shape of its operands: a scalar, or a vector.
-class ArithBuilder {
+class ElementwiseBuilder {
 public:
-  ArithBuilder(OpBuilder &builder, Location loc, Value like)
+  ElementwiseBuilder(OpBuilder &builder, Location loc, Value like)
       : builder(builder), loc(loc), shape(dyn_cast<ShapedType>(like.getType())) {
   }
 
@@ -76,4 +76,4 @@ private:
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_CODEGEN_ARITHBUILDER_H
+#endif // POSENC_LIB_CODEGEN_ELEMENTWISEBUILDER_H

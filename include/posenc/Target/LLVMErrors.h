@@ -1,0 +1,40 @@
+//===- LLVMErrors.h - errors of LLVM as diagnostics of MLIR -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGET_LLVMERRORS_H
+#define POSENC_TARGET_LLVMERRORS_H
+
+#include "mlir/IR/Location.h"
+#include "llvm/IR/DiagnosticHandler.h"
+
+#include <memory>
+
+namespace llvm {
+class LLVMContext;
+} // namespace llvm
+
+namespace mlir::posenc {
+
+/// While it lives, what LLVM has to say of a module is a diagnostic at a
+/// location. By itself LLVM would print an error and leave the process.
+class LLVMErrors {
+public:
+  LLVMErrors(llvm::LLVMContext &context, Location loc);
+  ~LLVMErrors();
+
+  /// Whether there was an error.
+  bool any() const;
+
+private:
+  llvm::LLVMContext &context;
+  std::unique_ptr<llvm::DiagnosticHandler> previous;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGET_LLVMERRORS_H

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# ===- check-symbols.py - what a kernel library needs and offers -----------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+
+# check-symbols.py --cc CC --tools DIR [--prefix=X --functions=F,...]
+#                  [--no-libgomp] FILE...
+# The undefined symbols of each object or shared library are libc's or libgomp's
+# and none of libm's, which has some names that libc has too; a shared library
+# names no other libraries and exports only its own entries.
+
+import argparse
+import os
+import subprocess
+import sys
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True,
+                          text=True).stdout
+
+
+class Checker:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.libc = self.provided("libc.so.6")
+        self.libgomp = self.provided("libgomp.so.1")
+        self.libm = self.provided("libm.so.6") - self.libc
+        self.errors = 0
+        # Names that would say that the lists are no lists.
+        for name, symbols in (("memcpy", self.libc), ("cosf", self.libm),
+                              ("GOMP_parallel", self.libgomp)):
+            if name not in symbols:
+                sys.exit(f"{name} is nowhere")
+
+    def tool(self, name, *options):
+        return run(os.path.join(self.arguments.tools, name), *options)
+
+    def symbols(self, path, *options):
+        """Name and type letter of each symbol, without versions."""
+        for line in self.tool("llvm-nm", "--format=posix", *options,
+                              path).splitlines():
+            name, letter = line.split()[:2]
+            yield name.split("@")[0], letter
+
+    def provided(self, library):
+        path = run(self.arguments.cc, f"-print-file-name={library}").strip()
+        return {name for name, _ in
+                self.symbols(path, "-D", "--defined-only")}
+
+    def error(self, path, text):
+        print(f"{path}: {text}")
+        self.errors += 1
+
+    def check(self, path):
+        shared = path.endswith(".so")
+        undefined = {name for name, _ in self.symbols(
+            path, *(["-D"] if shared else []), "--undefined-only")}
+        undefined.discard("_GLOBAL_OFFSET_TABLE_")
+        allowed = self.libc | (set() if self.arguments.no_libgomp
+                               else self.libgomp)
+        for name in sorted(undefined & self.libm):
+            self.error(path, f"{name} is a function of libm")
+        for name in sorted(undefined - self.libm - allowed):
+            self.error(path, f"{name} is in no allowed library")
+        if shared:
+            self.check_shared(path)
+
+    def check_shared(self, path):
+        dynamic = self.tool("llvm-readelf", "-d", path).splitlines()
+        for line in dynamic:
+            if "(NEEDED)" in line:
+                needed = line[line.index("[") + 1:line.index("]")]
+                if needed != "libc.so.6" and (
+                        needed != "libgomp.so.1" or self.arguments.no_libgomp):
+                    self.error(path, f"needs {needed}")
+            if "PATH)" in line or "TEXTREL" in line:
+                self.error(path, line.strip())
+        if not any("SYMBOLIC" in line for line in dynamic):
+            self.error(path, "is not symbolic")
+        own = self.arguments.functions.split(",") + ["metadata",
+                                                     "set_parallel_for"]
+        expected = {f"{self.arguments.prefix}_{name}" for name in own}
+        exported = {name for name, _ in
+                    self.symbols(path, "-D", "--defined-only")}
+        for name in sorted(exported ^ expected):
+            self.error(path, f"{name} is " + (
+                "exported" if name in exported else "not exported"))
+        segments = self.tool("llvm-readelf", "-lW", path).splitlines()
+        for line in segments:
+            fields = line.split()
+            if fields[:1] == ["GNU_STACK"] and "RWE" in "".join(fields[6:]):
+                self.error(path, "has an executable stack")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cc", required=True)
+    parser.add_argument("--tools", required=True)
+    parser.add_argument("--prefix", default="")
+    parser.add_argument("--functions", default="")
+    parser.add_argument("--no-libgomp", action="store_true")
+    parser.add_argument("files", nargs="+")
+    checker = Checker(parser.parse_args())
+    for path in checker.arguments.files:
+        checker.check(path)
+    print(f"{len(checker.arguments.files)} files, {checker.errors} errors")
+    return 1 if checker.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

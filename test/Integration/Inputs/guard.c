@@ -1,0 +1,208 @@
+/*===- guard.c - no kernel leaves its tensors ---------------------*- C -*-===*\
+|*
+|* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+|* See LICENSE for license information.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+\*===----------------------------------------------------------------------===*/
+
+/* Each tensor ends, or begins, at a page that no one may touch. */
+
+#define _DEFAULT_SOURCE
+
+#include "ropes.h"
+
+#include "check.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { kMaxTokens = 67, kMaxDim = 67, kHeads = 2 };
+enum DType { F32, BF16, F16, F64 };
+static const size_t kBytes[] = {4, 2, 2, 8};
+/* Beyond the rounding to the type, of values below 2. */
+static const double kTolerance[] = {3e-7, 8e-3, 1e-3, 1e-13};
+
+typedef void (*Function)(void);
+
+static const struct Case {
+  const char *name;
+  int interleaved;
+  enum DType dtype;
+  int dim;
+  Function function;
+} cases[] = {
+#include "table.inc"
+};
+
+static int32_t call(const struct Case *c, const void *x,
+                    const int64_t *positions, void *out, int64_t tokens) {
+  switch (c->dtype) {
+  case F32:
+    return ((int32_t(*)(const float *, const int64_t *, float *, int64_t))
+                c->function)((const float *)x, positions, (float *)out, tokens);
+  case F64:
+    return ((int32_t(*)(const double *, const int64_t *, double *,
+                        int64_t))c->function)((const double *)x, positions,
+                                              (double *)out, tokens);
+  default:
+    return ((int32_t(*)(const uint16_t *, const int64_t *, uint16_t *,
+                        int64_t))c->function)((const uint16_t *)x, positions,
+                                              (uint16_t *)out, tokens);
+  }
+}
+
+static double load(enum DType dtype, const void *data, size_t i) {
+  const char *at = (const char *)data + i * kBytes[dtype];
+  uint16_t bits;
+  uint32_t wide;
+  float single;
+  double result;
+  switch (dtype) {
+  case F32:
+    memcpy(&single, at, 4);
+    return (double)single;
+  case F64:
+    memcpy(&result, at, 8);
+    return result;
+  case BF16:
+    memcpy(&bits, at, 2);
+    wide = (uint32_t)bits << 16;
+    memcpy(&single, &wide, 4);
+    return (double)single;
+  default:
+    memcpy(&bits, at, 2);
+    /* Numbers only. */
+    CHECK((bits & 0x7c00) != 0x7c00);
+    result = bits & 0x7c00
+                 ? ldexp(1024 + (bits & 0x3ff), ((bits >> 10) & 31) - 25)
+                 : ldexp(bits & 0x3ff, -24);
+    return bits & 0x8000 ? -result : result;
+  }
+}
+
+/* A number in [-1, 1] that the type has. */
+static void store(enum DType dtype, void *data, size_t i, double value) {
+  char *at = (char *)data + i * kBytes[dtype];
+  float single = (float)value;
+  uint32_t wide;
+  uint16_t bits;
+  switch (dtype) {
+  case F32:
+    memcpy(at, &single, 4);
+    return;
+  case F64:
+    memcpy(at, &value, 8);
+    return;
+  case BF16:
+    memcpy(&wide, &single, 4);
+    bits = (uint16_t)(wide >> 16);
+    memcpy(at, &bits, 2);
+    return;
+  default:
+    /* Between 1 and 2, less 1.5: normal, and exact. */
+    bits = (uint16_t)(0x3800 | (unsigned)(fabs(value) * 1023.0));
+    if (value < 0)
+      bits |= 0x8000;
+    memcpy(at, &bits, 2);
+  }
+}
+
+/* Memory between two pages without access. */
+struct Guarded {
+  char *begin;
+  size_t size;
+};
+
+static struct Guarded makeGuarded(size_t bytes) {
+  struct Guarded result;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *all;
+  result.size = (bytes + page - 1) / page * page;
+  all = (char *)mmap(NULL, result.size + 2 * page, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(all != (char *)MAP_FAILED);
+  result.begin = all + page;
+  CHECK(mprotect(result.begin, result.size, PROT_READ | PROT_WRITE) == 0);
+  return result;
+}
+
+static void *place(const struct Guarded *memory, size_t bytes, int atEnd) {
+  CHECK(bytes <= memory->size);
+  return memory->begin + (atEnd ? memory->size - bytes : 0);
+}
+
+static void checkValues(const struct Case *c, const void *x, const void *out,
+                        const int64_t *positions, int tokens) {
+  int even = c->dim - c->dim % 2, row, lane;
+  for (row = 0; row < tokens * kHeads; ++row) {
+    double in[kMaxDim];
+    for (lane = 0; lane < c->dim; ++lane)
+      in[lane] = load(c->dtype, x, (size_t)(row * c->dim + lane));
+    for (lane = 0; lane < c->dim; ++lane) {
+      double actual = load(c->dtype, out, (size_t)(row * c->dim + lane));
+      double expected = lane < even
+                            ? rotateLane(in, even, c->interleaved, 10000.0,
+                                         (double)positions[row / kHeads], lane)
+                            : in[lane];
+      if (fabs(actual - expected) > kTolerance[c->dtype])
+        fprintf(stderr, "%s: row %d lane %d: %g instead of %g\n", c->name, row,
+                lane, actual, expected);
+      CHECK(fabs(actual - expected) <= kTolerance[c->dtype]);
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  size_t bytes = kMaxTokens * kHeads * kMaxDim * sizeof(double);
+  struct Guarded in = makeGuarded(bytes), out = makeGuarded(bytes),
+                 at = makeGuarded(kMaxTokens * sizeof(int64_t));
+  void *expected = malloc(bytes);
+  size_t i, lane;
+  int atEnd, token;
+  int64_t tokens;
+  CHECK(expected != NULL);
+  if (argc > 1) {
+    /* The control: one token too many. */
+    const struct Case *c = &cases[0];
+    size_t count = (size_t)(4 * kHeads * c->dim);
+    return call(c, place(&in, count * kBytes[c->dtype], 1),
+                (int64_t *)place(&at, sizeof(int64_t) * 5, 1),
+                place(&out, 2 * count * kBytes[c->dtype], 1), 5);
+  }
+  for (i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
+    const struct Case *c = &cases[i];
+    for (tokens = 1; tokens <= kMaxTokens; ++tokens) {
+      size_t count = (size_t)tokens * kHeads * (size_t)c->dim;
+      size_t size = count * kBytes[c->dtype];
+      for (atEnd = 0; atEnd < 2; ++atEnd) {
+        void *x = place(&in, size, atEnd), *y = place(&out, size, atEnd);
+        int64_t *positions =
+            (int64_t *)place(&at, (size_t)tokens * sizeof(int64_t), atEnd);
+        for (token = 0; token < tokens; ++token)
+          positions[token] = 2 * token + 1;
+        if (atEnd == 0)
+          for (lane = 0; lane < count; ++lane)
+            store(c->dtype, x, lane, nextRandom());
+        else
+          memmove(x, in.begin, size);
+        memset(y, 0xff, size);
+        CHECK(call(c, x, positions, y, tokens) == 0);
+        if (atEnd == 0) {
+          memcpy(expected, y, size);
+          if (tokens == 1 || tokens == kMaxTokens)
+            checkValues(c, x, y, positions, (int)tokens);
+        } else {
+          CHECK(memcmp(y, expected, size) == 0);
+        }
+        /* In place; the input is needed once more. */
+        memcpy(y, x, size);
+        CHECK(call(c, y, positions, y, tokens) == 0);
+        CHECK(memcmp(y, expected, size) == 0);
+      }
+    }
+  }
+  printf("%d functions\n", (int)(sizeof(cases) / sizeof(*cases)));
+  (void)argv;
+  return 0;
+}
