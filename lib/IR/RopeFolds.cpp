@@ -37,22 +37,27 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
   if (getNumResults() != getInputs().size() ||
       TypeRange(getInputs()) != getResultTypes())
     return failure();
+  auto replaceBy = [&](OperandRange values) -> LogicalResult {
+    // In a graph region it may be its own input.
+    if (llvm::any_of(values, [&](Value value) {
+          return value.getDefiningOp() == getOperation();
+        }))
+      return failure();
+    llvm::append_range(results, values);
+    return success();
+  };
   // rope(x, 0) = att*x. A scalar position still has the row index added.
   if (matchPattern(adaptor.getPositions(), m_Zero()) &&
       isa<ShapedType>(getPositions().getType()) &&
-      getFrequencies().hasUnitAttentionFactor()) {
-    llvm::append_range(results, getInputs());
-    return success();
-  }
+      getFrequencies().hasUnitAttentionFactor())
+    return replaceBy(getInputs());
   // inverse(rope(x, p), p) = x = rope(inverse(x, p), p).
   RopeOp producer = getProducer(*this);
   if (producer && getInverse() != producer.getInverse() &&
       haveSameMeaning(*this, producer) &&
       producer.getPositions() == getPositions() &&
-      TypeRange(producer.getInputs()) == getResultTypes()) {
-    llvm::append_range(results, producer.getInputs());
-    return success();
-  }
+      TypeRange(producer.getInputs()) == getResultTypes())
+    return replaceBy(producer.getInputs());
   return failure();
 }
 

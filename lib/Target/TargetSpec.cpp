@@ -59,11 +59,20 @@ static llvm::Error checkNames(const llvm::MCSubtargetInfo &info,
   return llvm::Error::success();
 }
 
+/// What the backend may use by itself, beyond what an entry can check for.
+static constexpr StringRef kUncheckedX86[] = {
+    "avx10.1", "avx10.2", "avx512bitalg", "avx512fp16", "avx512ifma",
+    "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512vp2intersect",
+    "avx512vpopcntdq", "avxifma", "avxneconvert", "avxvnni", "avxvnniint16",
+    "avxvnniint8", "ccmp", "cf", "cmpccxadd", "egpr", "fma4", "gfni", "lwp",
+    "ndd", "nf", "ppx", "push2pop2", "sse4a", "tbm", "xop", "zu"};
+
 llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   initializeTargets();
   TargetSpec spec;
   spec.name = text.str();
   spec.triple = llvm::sys::getDefaultTargetTriple();
+  SmallVector<StringRef> parts;
   if (text == "host") {
     spec.cpu = llvm::sys::getHostCPUName().str();
     llvm::SubtargetFeatures features;
@@ -84,7 +93,6 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
                          arch, spec.name);
       text = rest;
     }
-    SmallVector<StringRef> parts;
     text.split(parts, '+');
     spec.cpu = parts.front().str();
     for (StringRef feature : ArrayRef(parts).drop_front())
@@ -125,6 +133,21 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
       if (spec.hasBF16Conversion)
         spec.cpuFeatures |= kCpuFeatureAvx512Bf16;
     }
+    // The code must run wherever the check passes.
+    auto remove = [&](StringRef feature) {
+      spec.features += (spec.features.empty() ? "-" : ",-") + feature.str();
+    };
+    for (StringRef feature : kUncheckedX86) {
+      if (!has(feature))
+        continue;
+      if (llvm::is_contained(parts, feature))
+        return makeError("feature '{0}' in target '{1}' is none that a library "
+                         "can check for",
+                         feature, spec.name);
+      remove(feature);
+    }
+    if (has("avx512f") && !(spec.cpuFeatures & kCpuFeatureX86V4))
+      remove("avx512f");
   } else {
     spec.vectorBytes = 16;
     spec.hasBF16Conversion = has("bf16");

@@ -128,7 +128,17 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
   }
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), SMLoc());
-  return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  // The reader of bytecode does not always say what is wrong.
+  bool anyError = false;
+  ScopedDiagnosticHandler watch(&context, [&](Diagnostic &diagnostic) {
+    anyError |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure();
+  });
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!module && !anyError)
+    return fail("cannot read '" + path + "': it is damaged");
+  return module;
 }
 
 //===----------------------------------------------------------------------===//

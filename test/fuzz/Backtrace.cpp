@@ -40,6 +40,7 @@ Backtrace posenc::fuzz::explainFrames(llvm::ArrayRef<void *> frames) {
   Backtrace result;
   bool isWhole = frames.size() < size_t(maxFrames);
   llvm::SmallVector<Owner> owners;
+  unsigned placeFrames = 0;
   for (void *frame : frames) {
     Dl_info info = {};
     // A return address may be behind the last instruction of its function.
@@ -50,10 +51,15 @@ Backtrace posenc::fuzz::explainFrames(llvm::ArrayRef<void *> frames) {
       continue;
     std::string name =
         info.dli_sname ? llvm::demangle(info.dli_sname) : std::string("?");
-    result.text += llvm::formatv(
+    std::string line = llvm::formatv(
         "  {0}+{1:x} {2}\n", llvm::sys::path::filename(info.dli_fname),
         static_cast<uint64_t>(address - static_cast<char *>(info.dli_fbase)),
         StringRef(name).take_front(160));
+    result.text += line;
+    // Neither the handler nor what libc calls on the way to it.
+    if (owners.size() > 1 && owners.back() != Owner::System &&
+        placeFrames++ < 4)
+      result.place += line;
   }
   // The handler and what called it.
   llvm::ArrayRef<Owner> rest(owners);

@@ -26,6 +26,8 @@ struct Backtrace {
   bool isForeign = false;
   /// The innermost frames, one a line.
   std::string text;
+  /// The first of them that say where it is.
+  std::string place;
 };
 
 /// In the parent, which has everything at the same addresses.

@@ -185,6 +185,7 @@ static Failure finishChild(const Child &child, bool &isForeign) {
     failure.fault = isTimeout ? Fault::Timeout : Fault::Signal;
     Backtrace trace = explainFrames({report.frames, size_t(report.numFrames)});
     isForeign = trace.isForeign;
+    failure.place = (isTimeout ? "hangs\n" : "") + trace.place;
     failure.what = std::string(isTimeout ? "hangs" : strsignal(signal)) + "\n" +
                    trace.text;
   } else if (report.message[0]) {
@@ -262,8 +263,7 @@ Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
       waiting.push_front({failure.last + 1, child.range.end});
     if (isForeign) {
       ++summary.foreign;
-      if (!llvm::is_contained(summary.foreignPlaces, failure.what))
-        summary.foreignPlaces.push_back(failure.what);
+      ++summary.foreignPlaces[failure.place];
       continue;
     }
     isolate(failure, child.range.begin, makeBody, options);

@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct Failure {
   size_t first = 0, last = 0;
   Fault fault = Fault::None;
   std::string what;
+  /// Where it is, as far as is known.
+  std::string place;
   /// What the child wrote, its end.
   std::string log;
 };
@@ -41,9 +44,9 @@ struct Summary {
   /// Inputs that ran to their end, or to a fault.
   size_t executed = 0;
   /// Faults within LLVM and MLIR, below no function of this project but the
-  /// one that calls a pass or the parser; and one line for each place.
+  /// one that calls a pass or the parser; the places, and how many each has.
   size_t foreign = 0;
-  std::vector<std::string> foreignPlaces;
+  std::map<std::string, size_t> foreignPlaces;
   std::vector<Failure> failures;
   double slowestSeconds = 0;
   size_t slowest = 0;
@@ -64,7 +67,7 @@ struct SandboxOptions {
   size_t batch = 100;
   unsigned children = 2;
   /// Limits for one input: CPU time, and time on the wall for one that waits.
-  unsigned cpuSeconds = 20, wallSeconds = 120;
+  unsigned cpuSeconds = 10, wallSeconds = 120;
   /// Address space of a child, in bytes; none under a sanitizer.
   size_t memory = size_t(6) << 30;
   /// After so many failures the rest is not run.

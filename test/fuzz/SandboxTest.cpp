@@ -13,6 +13,8 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/thread.h"
 
 #include "gtest/gtest.h"
 
@@ -155,24 +157,60 @@ TEST(SandboxTest, ForeignFaultsAreCounted) {
   EXPECT_EQ(summary.executed, count);
 }
 
-/// What the tools make of the same faults: exit code 1.
-TEST(GuardTest, FaultsEndInAnError) {
-  auto guarded = [](const std::function<void()> &harm) {
-    return [harm]() -> std::string {
-      int code = mlir::posenc::runGuarded([&] {
-        harm();
-        return 0;
-      });
-      return code == 1 ? "" : "exit code " + std::to_string(code);
-    };
-  };
-  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS, SIGTRAP}) {
-    Summary summary = runWith(guarded([=] { raise(signal); }));
-    EXPECT_TRUE(summary.failures.empty()) << strsignal(signal);
-    EXPECT_EQ(summary.executed, count);
+/// What the tools make of the same faults: exit code 1 and a message.
+class GuardTest : public testing::Test {
+protected:
+  void SetUp() override {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    GTEST_SKIP() << "a sanitizer reports crashes itself";
+#endif
+#endif
   }
-  Summary summary = runWith(guarded([] { recurse(nullptr); }));
-  EXPECT_TRUE(summary.failures.empty()) << "stack overflow";
+
+  Summary run(const std::function<int()> &body) {
+    return runWith([&]() -> std::string {
+      return "returns " + std::to_string(mlir::posenc::runGuarded(body));
+    });
+  }
+
+  void expectInternalError(const std::function<void()> &harm) {
+    Summary summary = run([&] {
+      harm();
+      return 0;
+    });
+    expectOne(summary, Fault::Exit);
+    if (summary.failures.size() != 1)
+      return;
+    EXPECT_EQ(summary.failures[0].what, "exits with 1");
+    EXPECT_TRUE(llvm::StringRef(summary.failures[0].log)
+                    .ends_with("error: internal error\n"))
+        << summary.failures[0].log;
+  }
+};
+
+TEST_F(GuardTest, Signals) {
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS, SIGTRAP})
+    expectInternalError([=] { raise(signal); });
+}
+
+TEST_F(GuardTest, FatalErrors) {
+  expectInternalError([] { llvm::report_fatal_error("on purpose"); });
+}
+
+TEST_F(GuardTest, StackOverflow) {
+  expectInternalError([] { recurse(nullptr); });
+}
+
+TEST_F(GuardTest, OtherThreads) {
+  expectInternalError([] { llvm::thread([] { raise(SIGSEGV); }).join(); });
+}
+
+TEST_F(GuardTest, ReturnsWhatTheBodyReturns) {
+  Summary summary = run([] { return 3; });
+  expectOne(summary, Fault::Wrong);
+  ASSERT_EQ(summary.failures.size(), 1u);
+  EXPECT_EQ(summary.failures[0].what, "returns 3");
 }
 
 TEST(MutatorTest, IsDeterministic) {

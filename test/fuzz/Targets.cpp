@@ -9,6 +9,7 @@
 #include "Targets.h"
 
 #include "posenc/Codegen/CInterface.h"
+#include "posenc/Codegen/Passes.h"
 #include "posenc/Frontend/ModelConfig.h"
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/Registration/Registration.h"
@@ -109,9 +110,9 @@ static void generateCode(llvm::Module &module, const TargetSpec &target) {
   manager.run(module);
 }
 
-/// From any stage to LLVM IR, and to code if `emit`.
+/// From any stage to `last`.
 static Outcome compileModule(ModuleOp module, const TargetSpec &target,
-                             ErrorCounter &errors, bool emit) {
+                             ErrorCounter &errors, Reached last) {
   if (failed(lowerModule(module, Stage::Vector, target)))
     return {errors.check(true, "lowering to vectors"), Read};
   printModule(module);
@@ -119,12 +120,18 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
     return {errors.check(true, "lowering to LLVM"), Vectors};
   printModule(module);
   (void)createHeader(getKernels(module), "fuzz");
+  if (last == LLVMDialect) {
+    PassManager manager(module.getContext());
+    manager.addPass(createPosencEmitCInterfacePass());
+    bool bad = failed(manager.run(module));
+    return {errors.check(bad, "posenc-emit-c-interface"), LLVMDialect};
+  }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
       translateModule(module, llvmContext, target, "fuzz", Threads::None);
   if (!code)
     return {errors.check(true, "translation"), LLVMDialect};
-  if (!emit)
+  if (last == LLVMIR)
     return {"", LLVMIR};
   generateCode(*code, target);
   return {"", Code};
@@ -164,8 +171,10 @@ Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
                              StringRef("posenc-to-linalg"), first, second})
     if (std::string wrong = runPipeline(pipeline); !wrong.empty())
       return {wrong, Read};
-  bool emit = choice / count / count % 8 == 0;
-  return compileModule(*module, target, errors, emit);
+  // Most of the time goes into LLVM, which is least to be doubted.
+  uint64_t rest = choice / count / count % 16;
+  Reached last = rest == 0 ? Code : rest < 4 ? LLVMIR : LLVMDialect;
+  return compileModule(*module, target, errors, last);
 }
 
 Outcome Targets::runConfig(llvm::StringRef text) {

@@ -7,15 +7,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Registration/Registration.h"
+#include "posenc/Tools/Guard.h"
 
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
 
 int main(int argc, char **argv) {
+  // First, as it installs handlers that print the stack and crash.
+  llvm::InitLLVM initialization(argc, argv);
   mlir::registerAllPasses();
   mlir::posenc::registerPosencPasses();
   mlir::DialectRegistry registry;
   mlir::posenc::registerAllDialects(registry);
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Posenc optimizer driver\n", registry));
+  return mlir::posenc::runGuarded([&] {
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, "Posenc optimizer driver\n", registry));
+  });
 }

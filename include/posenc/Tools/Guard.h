@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// Runs `body` on a large stack and returns its result; a crash in it becomes
-/// `error: internal error` and exit code 1.
+/// Runs `body` on a large stack and returns its result. A crash, from then on,
+/// ends the process with `error: internal error` and exit code 1.
 int runGuarded(llvm::function_ref<int()> body);
 
 } // namespace mlir::posenc

@@ -113,3 +113,19 @@ func.func @linalg(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   } -> tensor<?x8xf32>
   return %r : tensor<?x8xf32>
 }
+// -----
+func.func @no_return(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  llvm.unreachable
+}
+// -----
+llvm.func @assembly(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64) attributes {posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"o", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
+  llvm.inline_asm has_side_effects "nop", "r" %o : (i64) -> ()
+  llvm.return
+}
+// -----
+%p = arith.constant dense<0> : tensor<4xi64>
+%o = tensor.empty() : tensor<4x8xf32>
+%a = posenc.rope half #posenc.frequencies<dim = 8> ins(%b : tensor<4x8xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%o : tensor<4x8xf32>)
+%b = posenc.rope half inverse #posenc.frequencies<dim = 8> ins(%a : tensor<4x8xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%o : tensor<4x8xf32>)
+%c = tensor.cast %a : tensor<4x8xf32> to tensor<?x8xf32>
+%d = tensor.cast %b : tensor<4x8xf32> to tensor<?x8xf32>

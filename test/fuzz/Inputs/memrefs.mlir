@@ -44,3 +44,11 @@ func.func @copy(%x: memref<?x8xf32, strided<[?, 1], offset: ?>>, %y: memref<?x8x
   memref.copy %x, %y : memref<?x8xf32, strided<[?, 1], offset: ?>> to memref<?x8xf32>
   return
 }
+// -----
+func.func @truncation(%x: tensor<?x8xf32>, %y: vector<[4]xf32>, %z: f32) -> (tensor<?x8xbf16>, vector<[4]xbf16>, bf16) {
+  %a = arith.truncf %x : tensor<?x8xf32> to tensor<?x8xbf16>
+  %b = arith.truncf %y : vector<[4]xf32> to vector<[4]xbf16>
+  %c = arith.truncf %z : f32 to bf16
+  %d = arith.extf %a : tensor<?x8xbf16> to tensor<?x8xf32>
+  return %a, %b, %c : tensor<?x8xbf16>, vector<[4]xbf16>, bf16
+}

@@ -1,0 +1,209 @@
+//===- Tokens.cpp - damage to the tokens of a text --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tokens.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace posenc::fuzz;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringLiteral;
+using llvm::StringRef;
+
+namespace {
+enum class Kind { Number, Word, String, Punctuation };
+
+struct Token {
+  Kind kind;
+  size_t begin, size;
+};
+} // namespace
+
+static bool isWord(char c) {
+  return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$';
+}
+
+/// The token at `i`, which is no blank. The sizes of `4x?xf32` are tokens of
+/// their own.
+static Token readToken(StringRef text, size_t i) {
+  size_t end = i + 1;
+  char c = text[i];
+  if (c == '"') {
+    while (end < text.size() && text[end] != '"' && text[end] != '\n')
+      end += text[end] == '\\' ? 2 : 1;
+    return {Kind::String, i, std::min(end + 1, text.size()) - i};
+  }
+  bool negative = c == '-' && end < text.size() && llvm::isDigit(text[end]);
+  if (llvm::isDigit(c) || negative) {
+    while (end < text.size() && llvm::isDigit(text[end]))
+      ++end;
+    bool isSize = end < text.size() && text[end] == 'x' && text[i] != '0';
+    while (!isSize && end < text.size() &&
+           (isWord(text[end]) || (text[end] == '+' && text[end - 1] == 'e') ||
+            (text[end] == '-' && text[end - 1] == 'e')))
+      ++end;
+    return {Kind::Number, i, end - i};
+  }
+  if (c == '?')
+    return {Kind::Number, i, 1};
+  if (c == 'x' && i > 0 &&
+      llvm::StringRef("0123456789?*]").contains(text[i - 1]))
+    return {Kind::Punctuation, i, 1};
+  if (isWord(c) || c == '%' || c == '@' || c == '#' || c == '!' || c == '^') {
+    while (end < text.size() && isWord(text[end]))
+      ++end;
+    return {Kind::Word, i, end - i};
+  }
+  return {Kind::Punctuation, i, 1};
+}
+
+static SmallVector<Token> tokenize(StringRef text) {
+  SmallVector<Token> tokens;
+  for (size_t i = 0; i < text.size();) {
+    if (llvm::isSpace(text[i])) {
+      ++i;
+      continue;
+    }
+    tokens.push_back(readToken(text, i));
+    i += tokens.back().size;
+  }
+  return tokens;
+}
+
+static std::string replace(StringRef text, const Token &token,
+                           StringRef replacement) {
+  return (text.take_front(token.begin) + replacement +
+          text.drop_front(token.begin + token.size))
+      .str();
+}
+
+std::string posenc::fuzz::mutateToken(Random &random, StringRef text,
+                                      StringRef other,
+                                      const Dictionary &dictionary) {
+  SmallVector<Token> tokens = tokenize(text);
+  if (tokens.empty())
+    return text.str();
+  auto spelling = [&](const Token &t) { return text.substr(t.begin, t.size); };
+  Token token = random.pick(ArrayRef<Token>(tokens));
+  switch (random.below(8)) {
+  case 0:
+    return replace(text, token, "");
+  case 1:
+    return replace(text, token,
+                   (spelling(token) + " " + spelling(token)).str());
+  case 2: {
+    Token second = random.pick(ArrayRef<Token>(tokens));
+    if (second.begin < token.begin)
+      std::swap(token, second);
+    if (token.begin == second.begin)
+      return text.str();
+    std::string swapped = replace(text, second, spelling(token));
+    return replace(swapped, token, spelling(second));
+  }
+  case 3: {
+    // An element of a list, with the comma before it.
+    size_t comma = text.find(',', token.begin);
+    if (comma == StringRef::npos)
+      return text.str();
+    size_t end = text.find_first_of(",)]}>:", comma + 1);
+    return replace(text,
+                   {Kind::Word, comma, std::min(end, text.size()) - comma}, "");
+  }
+  case 4: {
+    SmallVector<Token> others = tokenize(other);
+    llvm::erase_if(others, [&](Token t) { return t.kind != token.kind; });
+    if (others.empty())
+      return text.str();
+    Token from = random.pick(ArrayRef<Token>(others));
+    return replace(text, token, other.substr(from.begin, from.size));
+  }
+  case 5:
+    return replace(text, token, random.pick(dictionary.words));
+  default: {
+    SmallVector<Token> numbers;
+    for (const Token &t : tokens)
+      if (t.kind == Kind::Number)
+        numbers.push_back(t);
+    if (numbers.empty())
+      return text.str();
+    return replace(text, random.pick(ArrayRef<Token>(numbers)),
+                   random.pick(dictionary.numbers));
+  }
+  }
+}
+
+/// Words that may stand for each other.
+static ArrayRef<StringLiteral> getAlternatives(StringRef word) {
+  static constexpr StringLiteral floats[] = {"f64", "f32", "f16", "bf16"};
+  static constexpr StringLiteral integers[] = {"i64", "i32", "index"};
+  static constexpr StringLiteral shaped[] = {"tensor", "memref"};
+  static constexpr StringLiteral pairings[] = {"half", "interleaved"};
+  static constexpr StringLiteral layouts[] = {"contiguous", "axial",
+                                              "interleaved"};
+  static constexpr StringLiteral orders[] = {"sin_cos", "cos_sin",
+                                             "interleaved"};
+  static constexpr StringLiteral booleans[] = {"true", "false"};
+  for (ArrayRef<StringLiteral> group :
+       {ArrayRef<StringLiteral>(floats), ArrayRef<StringLiteral>(integers),
+        ArrayRef<StringLiteral>(shaped), ArrayRef<StringLiteral>(pairings),
+        ArrayRef<StringLiteral>(layouts), ArrayRef<StringLiteral>(orders),
+        ArrayRef<StringLiteral>(booleans)})
+    if (llvm::is_contained(group, word))
+      return group;
+  return {};
+}
+
+std::string posenc::fuzz::mutateEverywhere(Random &random, StringRef text) {
+  static constexpr StringLiteral sizes[] = {
+      "?",  "0",   "1",   "2",    "3",     "4",          "6",
+      "7",  "8",   "12",  "16",   "24",    "32",         "33",
+      "64", "128", "256", "1024", "65536", "2147483648", "4611686018427387904"};
+  SmallVector<Token> tokens = tokenize(text);
+  auto spelling = [&](const Token &t) { return text.substr(t.begin, t.size); };
+  SmallVector<Token> candidates;
+  for (const Token &t : tokens)
+    if (t.kind == Kind::Number || !getAlternatives(spelling(t)).empty())
+      candidates.push_back(t);
+  if (candidates.empty())
+    return text.str();
+  Token chosen = random.pick(ArrayRef<Token>(candidates));
+  StringRef old = spelling(chosen);
+  ArrayRef<StringLiteral> alternatives = getAlternatives(old);
+  StringRef replacement = chosen.kind == Kind::Number
+                              ? random.pick(ArrayRef<StringLiteral>(sizes))
+                              : random.pick(alternatives);
+  // Doubled or halved, a size has the best chance to suit the others.
+  uint64_t number;
+  if (chosen.kind == Kind::Number && random.chance(3) &&
+      !old.getAsInteger(10, number) && number < (1u << 30)) {
+    std::string half = std::to_string(number / 2);
+    std::string result;
+    size_t end = 0;
+    uint64_t factor = random.chance(2) ? 2 : 3;
+    for (const Token &t : tokens) {
+      if (t.kind != Kind::Number || (spelling(t) != old && spelling(t) != half))
+        continue;
+      uint64_t value = spelling(t) == old ? number : number / 2;
+      result += text.slice(end, t.begin).str() + std::to_string(factor * value);
+      end = t.begin + t.size;
+    }
+    return result + text.substr(end).str();
+  }
+  std::string result;
+  size_t end = 0;
+  for (const Token &t : tokens) {
+    if (t.kind != chosen.kind || spelling(t) != old)
+      continue;
+    result += (text.slice(end, t.begin) + replacement).str();
+    end = t.begin + t.size;
+  }
+  return result + text.substr(end).str();
+}
