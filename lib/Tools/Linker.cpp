@@ -50,6 +50,10 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
       *lld, "-shared", "-Bsymbolic", "--hash-style=gnu", "-z", "now", "-z",
       "relro", "-z", "noexecstack", "--build-id=none", "--as-needed",
       "-soname", soname.str(), "-o", output.str(), object.str()};
+  // The threads of libgomp wait in its code, which unloading the last library
+  // that needs it would take away from under them.
+  if (openmp)
+    arguments.insert(arguments.end(), {"-z", "nodelete"});
   bool hasAll = true;
   for (llvm::StringRef name : {"libgomp.so.1", "libc.so.6"}) {
     if (!openmp && name == "libgomp.so.1")

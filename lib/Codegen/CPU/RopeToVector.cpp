@@ -303,9 +303,9 @@ static void convertSincos(OpBuilder &builder, SincosOp op,
             [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
               PositionTable::Entry entry =
                   table.emit(b2, l2, positions, pair, n);
+              Value entries[] = {entry.cos, entry.sin};
               for (auto [value, init] :
-                   llvm::zip_equal(ArrayRef<Value>({entry.cos, entry.sin}),
-                                   op.getInits())) {
+                   llvm::zip_equal(entries, op.getInits())) {
                 Value rounded = value;
                 if (getElementTypeOrSelf(value.getType()) != element)
                   rounded = arith::TruncFOp::create(
