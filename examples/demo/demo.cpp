@@ -1,4 +1,4 @@
-//===- demo.cpp - real models' kernels, compiled, run and proved right -*- C++ -*-===//
+//===- demo.cpp - kernels of real models, proved ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -172,7 +172,8 @@ static bool runModel(const frontend::ModelConfig &model,
     if (!comparison.within(reference::defaultLimitUlp(
             reference::ResultKind::Rotated, type, /*withAttention=*/false)))
       return fail("result is wrong: " + comparison.reason + " " +
-                  std::to_string(static_cast<double>(comparison.maxUlp)) + " ulp");
+                  std::to_string(static_cast<double>(comparison.maxUlp)) +
+                  " ulp");
     row.ulp = std::max(row.ulp, static_cast<double>(comparison.maxUlp));
   }
 
@@ -185,9 +186,9 @@ static bool runModel(const frontend::ModelConfig &model,
   for (int i = 0; i < kRepetitions; ++i) {
     bool called = false;
     double kernel = seconds([&] {
-      called = rope.call({q.value(), k.value(), positions.value()},
-                         std::vector<posenc_value>{q.value(), k.value()},
-                         error);
+      called =
+          rope.call({q.value(), k.value(), positions.value()},
+                    std::vector<posenc_value>{q.value(), k.value()}, error);
     });
     if (!called)
       return fail(error);
@@ -202,8 +203,8 @@ static bool runModel(const frontend::ModelConfig &model,
 }
 
 int main(int argc, char **argv) {
-  llvm::SmallString<256> bin(
-      llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main)));
+  llvm::SmallString<256> bin(llvm::sys::fs::getMainExecutable(
+      argv[0], reinterpret_cast<void *>(&main)));
   llvm::sys::path::remove_filename(bin);
   llvm::SmallString<256> tool(bin), folder(bin);
   llvm::sys::path::append(tool, "posenc-compile");
@@ -230,17 +231,16 @@ int main(int argc, char **argv) {
     }
     for (auto [name, dtype] :
          {std::pair("f32", POSENC_F32), std::pair("bf16", POSENC_BF16)}) {
-      std::string library = (folder + "/lib" + model.config + "-" + name +
-                             ".so")
-                                .str();
+      std::string library =
+          (folder + "/lib" + model.config + "-" + name + ".so").str();
       Row row;
       if (!compileModel(tool, config, name, library) ||
           !runModel(*parsed, library, dtype, row))
         return 1;
       files.push_back(library);
-      std::string shape = llvm::formatv("{0} + {1} heads, {2}", parsed->numHeads,
-                                        parsed->numKeyValueHeads,
-                                        parsed->headDim);
+      std::string shape =
+          llvm::formatv("{0} + {1} heads, {2}", parsed->numHeads,
+                        parsed->numKeyValueHeads, parsed->headDim);
       llvm::outs() << llvm::left_justify(model.title, 25)
                    << llvm::left_justify(shape, 20)
                    << llvm::left_justify(name, 7)
@@ -258,7 +258,8 @@ int main(int argc, char **argv) {
          "of the type;\n0.5 is perfect rounding, which bf16 reaches because "
          "products are formed in f32 and rounded\nonce. The last column "
          "compares the time in place with that of x *= a over as many bytes\n"
-         "as are rotated, in the same run: 1.00 means that the rotation is as fast as memory "
+         "as are rotated, in the same run: 1.00 means that the rotation is as "
+         "fast as memory "
          "allows such a loop.\n\nFiles:\n";
   for (const std::string &file : files)
     llvm::outs() << "  " << file << "\n";

@@ -109,22 +109,25 @@ std::string mlir::posenc::createMetadata(ArrayRef<Kernel> kernels,
     for (auto [number, size] : llvm::enumerate(abi.getSizes()))
       if (size < 0)
         sizes.push_back(getSizeName(abi, number));
-    functions.push_back(llvm::json::Object{
-        {"name", kernel.getName()},
-        {"symbol", (prefix + "_" + kernel.getName()).str()},
-        {"inputs", std::move(inputs)},
-        {"outputs", std::move(outputs)},
-        {"sizes", std::move(sizes)}});
+    functions.push_back(
+        llvm::json::Object{{"name", kernel.getName()},
+                           {"symbol", (prefix + "_" + kernel.getName()).str()},
+                           {"inputs", std::move(inputs)},
+                           {"outputs", std::move(outputs)},
+                           {"sizes", std::move(sizes)}});
   }
   llvm::json::Array targetNames;
   SmallVector<StringRef> names;
   targets.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef name : names)
     targetNames.push_back(name);
-  llvm::json::Value root = llvm::json::Object{
-      {"posenc", POSENC_VERSION},      {"abi", 1},
-      {"prefix", prefix},              {"llvm", LLVM_VERSION_STRING},
-      {"targets", std::move(targetNames)}, {"functions", std::move(functions)}};
+  llvm::json::Value root =
+      llvm::json::Object{{"posenc", POSENC_VERSION},
+                         {"abi", 1},
+                         {"prefix", prefix},
+                         {"llvm", LLVM_VERSION_STRING},
+                         {"targets", std::move(targetNames)},
+                         {"functions", std::move(functions)}};
   return llvm::formatv("{0}", root).str();
 }
 
@@ -160,19 +163,16 @@ static void declareKernel(raw_ostream &os, FunctionOpInterface kernel,
   for (auto [arg, partner] :
        llvm::zip_equal(abi.getOutputs(), abi.getInPlace()))
     describeArg(os, abi, arg,
-                partner < 0
-                    ? std::string("written")
-                    : "written, may be " +
-                          abi.getInputs()[partner].getName().str());
+                partner < 0 ? std::string("written")
+                            : "written, may be " +
+                                  abi.getInputs()[partner].getName().str());
   os << " */\nint32_t " << prefix << '_' << kernel.getName() << '(';
   SmallVector<std::string> parameters;
   for (ArgAttr arg : abi.getInputs())
-    parameters.push_back(isa<RankedTensorType>(arg.getType())
-                             ? ("const " + getCType(arg.getType()) + " *" +
-                                arg.getName())
-                                   .str()
-                             : (getCType(arg.getType()) + " " + arg.getName())
-                                   .str());
+    parameters.push_back(
+        isa<RankedTensorType>(arg.getType())
+            ? ("const " + getCType(arg.getType()) + " *" + arg.getName()).str()
+            : (getCType(arg.getType()) + " " + arg.getName()).str());
   for (ArgAttr arg : abi.getOutputs())
     parameters.push_back(
         (getCType(arg.getType()) + " *" + arg.getName()).str());
@@ -192,14 +192,16 @@ std::string mlir::posenc::createHeader(ArrayRef<Kernel> kernels,
   os << "/* Kernels of " << prefix << ", made by posenc " << POSENC_VERSION
      << ".\n"
         " *\n"
-        " * Tensors are contiguous and row-major. f16 and bf16 are their bits in "
+        " * Tensors are contiguous and row-major. f16 and bf16 are their bits "
+        "in "
         "uint16_t.\n"
         " * A kernel allocates nothing, and returns 0 or why it did nothing:\n"
         " *   1  a pointer is NULL, and its tensor is not empty\n"
         " *   2  a size is negative, or sizes multiply beyond 63 bits\n"
         " *   3  an output overlaps another tensor and is not the input it may "
         "be\n"
-        " *   4  the CPU lacks an instruction set that the library was compiled "
+        " *   4  the CPU lacks an instruction set that the library was "
+        "compiled "
         "for\n"
         " */\n"
         "#ifndef "

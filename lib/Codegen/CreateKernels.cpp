@@ -46,8 +46,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
         argSizes.push_back(entry->second);
         if (!inserted)
           continue;
-        std::optional<unsigned> scalar =
-            analysis.getScalarArgument(sizeClass);
+        std::optional<unsigned> scalar = analysis.getScalarArgument(sizeClass);
         if (isResult && !scalar)
           return emitError() << "size " << dim << " of result " << type
                              << " does not follow from the arguments";
@@ -67,22 +66,22 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   SmallVector<ArgAttr> inputs, outputs;
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
-    FailureOr<ArgAttr> arg = createArg(
-        function.getArgAttrOfType<StringAttr>(number,
-                                              PosencDialect::kNameAttrName),
-        "in" + std::to_string(number), argument.getType(), argument,
-        /*isResult=*/false);
+    FailureOr<ArgAttr> arg =
+        createArg(function.getArgAttrOfType<StringAttr>(
+                      number, PosencDialect::kNameAttrName),
+                  "in" + std::to_string(number), argument.getType(), argument,
+                  /*isResult=*/false);
     if (failed(arg))
       return failure();
     inputs.push_back(*arg);
   }
   SmallVector<int64_t> inPlace;
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
-    FailureOr<ArgAttr> arg = createArg(
-        function.getResultAttrOfType<StringAttr>(number,
-                                                 PosencDialect::kNameAttrName),
-        "out" + std::to_string(number), value.getType(), value,
-        /*isResult=*/true);
+    FailureOr<ArgAttr> arg =
+        createArg(function.getResultAttrOfType<StringAttr>(
+                      number, PosencDialect::kNameAttrName),
+                  "out" + std::to_string(number), value.getType(), value,
+                  /*isResult=*/true);
     if (failed(arg))
       return failure();
     outputs.push_back(*arg);
@@ -93,7 +92,8 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
     auto result = dyn_cast<OpResult>(value);
     if (result && isa<RopeOp, RotateOp>(result.getOwner())) {
       unsigned index = result.getResultNumber();
-      auto input = dyn_cast<BlockArgument>(result.getOwner()->getOperand(index));
+      auto input =
+          dyn_cast<BlockArgument>(result.getOwner()->getOperand(index));
       auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
       if (input && input.getOwner() == &function.getBody().front() &&
           inputs[input.getArgNumber()].getType() == arg->getType() &&

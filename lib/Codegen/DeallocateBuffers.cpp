@@ -1,4 +1,4 @@
-//===- DeallocateBuffers.cpp - free what bufferization allocated -*- C++ -*-===//
+//===- DeallocateBuffers.cpp - free what was allocated ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

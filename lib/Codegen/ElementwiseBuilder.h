@@ -19,8 +19,8 @@ namespace mlir::posenc {
 class ElementwiseBuilder {
 public:
   ElementwiseBuilder(OpBuilder &builder, Location loc, Value like)
-      : builder(builder), loc(loc), shape(dyn_cast<ShapedType>(like.getType())) {
-  }
+      : builder(builder), loc(loc),
+        shape(dyn_cast<ShapedType>(like.getType())) {}
 
   Type like(Type element) {
     return shape ? Type(shape.clone(element)) : element;
@@ -33,7 +33,9 @@ public:
         DenseElementsAttr::get(shape.clone(scalar.getType()),
                                Attribute(scalar)));
   }
-  Value i64(int64_t value) { return constant(builder.getI64IntegerAttr(value)); }
+  Value i64(int64_t value) {
+    return constant(builder.getI64IntegerAttr(value));
+  }
   Value i32(uint32_t value) {
     return constant(builder.getI32IntegerAttr(static_cast<int32_t>(value)));
   }

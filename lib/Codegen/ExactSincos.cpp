@@ -30,7 +30,8 @@ ExactSincos::ExactSincos(const BigFloat &factor, bool inverse)
 }
 
 /// The phase in turns times 2^64, as the header defines it.
-static Value emitPhase(ElementwiseBuilder &b, Value position, Value high, Value low) {
+static Value emitPhase(ElementwiseBuilder &b, Value position, Value high,
+                       Value low) {
   Value thirtyTwo = b.i64(32);
   Value positionLow = b.andi(position, b.i64(0xffffffff));
   Value positionHigh = b.shrs(position, thirtyTwo);
@@ -42,8 +43,9 @@ static Value emitPhase(ElementwiseBuilder &b, Value position, Value high, Value 
 /// Swaps and negates by quadrant: bit 62 of the phase swaps cos and sin, bit 63
 /// negates the sine, and either alone the cosine. `top` holds those two bits
 /// at the top of an integer as wide as the results.
-static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top, Value cos,
-                                        Value sin, Type integer, bool inverse) {
+static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top,
+                                        Value cos, Value sin, Type integer,
+                                        bool inverse) {
   bool wide = integer.isInteger(64);
   auto constant = [&](uint64_t value) {
     return wide ? b.i64(value) : b.i32(value);
@@ -56,9 +58,9 @@ static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top, Value 
   auto withSign = [&](Value value, Value sign) {
     Value raw = b.cast<arith::BitcastOp>(integer, value);
     raw = b.xori(raw, b.andi(sign, signBit));
-    return b.cast<arith::BitcastOp>(
-        wide ? Type(b.builder.getF64Type()) : Type(b.builder.getF32Type()),
-        raw);
+    return b.cast<arith::BitcastOp>(wide ? Type(b.builder.getF64Type())
+                                         : Type(b.builder.getF32Type()),
+                                    raw);
   };
   Value sinSign = inverse ? b.xori(top, signBit) : top;
   return {withSign(b.select(odd, sin, cos), b.xori(top, second)),
@@ -76,8 +78,8 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
     // An eighth of a turn centres the rest on zero: |rest| <= 2^61.
     phase = b.addi(phase, b.i64(int64_t{1} << 61));
     // The rest in quarter turns is u + m: two exact integers of 32 and 30 bits.
-    Value upper = b.cast<arith::TruncIOp>(
-        i32, b.shrs(b.shl(phase, b.i64(2)), b.i64(32)));
+    Value upper =
+        b.cast<arith::TruncIOp>(i32, b.shrs(b.shl(phase, b.i64(2)), b.i64(32)));
     Value lower =
         b.cast<arith::TruncIOp>(i32, b.andi(phase, b.i64(0x3fffffff)));
     // Only the two quadrant bits were cleared, so the eighth is still to go.
@@ -108,16 +110,15 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
     };
     Value sinTail = series({355687428096000.0, -1307674368000.0, 6227020800.0,
                             -39916800.0, 362880.0, -5040.0, 120.0, -6.0});
-    Value cosTail =
-        series({20922789888000.0, -87178291200.0, 479001600.0, -3628800.0,
-                40320.0, -720.0, 24.0});
+    Value cosTail = series({20922789888000.0, -87178291200.0, 479001600.0,
+                            -3628800.0, 40320.0, -720.0, 24.0});
     Value half = b.mul(z, b.f64(0.5));
     Value one = b.f64(1.0);
     Value head = b.sub(one, half);
     Value sin = b.add(x, b.fma(b.mul(x, z), sinTail, b.mul(e, head)));
     Value lost = b.sub(b.sub(one, head), half);
-    Value cos = b.add(head, b.add(b.fma(b.mul(z, z), cosTail, lost),
-                                  b.neg(b.mul(x, e))));
+    Value cos = b.add(
+        head, b.add(b.fma(b.mul(z, z), cosTail, lost), b.neg(b.mul(x, e))));
     if (factorHigh != 1.0 || factorLow != 0.0) {
       Value fh = b.f64(factorHigh), fl = b.f64(factorLow);
       sin = b.fma(sin, fh, b.mul(sin, fl));
@@ -158,14 +159,14 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
   Value sinTail = b.fma(
       b.fma(scaled(-0.004604834175795936), z, scaled(0.07968141280449714)), z,
       scaled(-0.6459636301978783));
-  Value cosTail = b.fma(
-      b.fma(b.fma(scaled(0.0008938620227866409), z,
-                  scaled(-0.020855396986715524)),
-            z, scaled(0.2536685323599879)),
-      z, scaled(-1.2337005138397217));
-  Value correction = b.fma(m, b.f32(halfPiHigh / 2), b.mul(u, b.f32(halfPiLow)));
-  Value sin = b.fma(u, b.f32(halfPiHigh),
-                    b.fma(b.mul(u, z), sinTail, correction));
+  Value cosTail = b.fma(b.fma(b.fma(scaled(0.0008938620227866409), z,
+                                    scaled(-0.020855396986715524)),
+                              z, scaled(0.2536685323599879)),
+                        z, scaled(-1.2337005138397217));
+  Value correction =
+      b.fma(m, b.f32(halfPiHigh / 2), b.mul(u, b.f32(halfPiLow)));
+  Value sin =
+      b.fma(u, b.f32(halfPiHigh), b.fma(b.mul(u, z), sinTail, correction));
   Value cos =
       factorLowF32 == 0.0
           ? b.fma(z, cosTail, b.f32(factorHighF32))

@@ -82,8 +82,7 @@ void SizeAnalysis::visit(Operation *op) {
                positional.getDimSymbols(operand.getOperandNumber()))) {
         if (symbol < 0)
           continue;
-        auto [known, inserted] =
-            first.insert({symbol, {operand.get(), dim}});
+        auto [known, inserted] = first.insert({symbol, {operand.get(), dim}});
         if (!inserted)
           unite(operand.get(), dim, known->second.first, known->second.second);
       }

@@ -1,4 +1,4 @@
-//===- SizeAnalysis.h - which dynamic sizes of a function are equal -*- C++ -*-===//
+//===- SizeAnalysis.h - dynamic sizes that are equal ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

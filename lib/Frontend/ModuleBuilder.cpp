@@ -166,7 +166,8 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   auto positionsType = RankedTensorType::get(
       {ShapedType::kDynamic, ShapedType::kDynamic}, builder.getI64Type());
   func::FuncOp function = createFunction(
-      "rope" + suffix, {{"q", queries}, {"k", keys}, {"positions", positionsType}},
+      "rope" + suffix,
+      {{"q", queries}, {"k", keys}, {"positions", positionsType}},
       {{"q_out", queries}, {"k_out", keys}});
   SmallVector<Value> inputs{function.getArgument(0), function.getArgument(1)};
   // Queries and keys have the positions' batch and sequence in common.

@@ -17,24 +17,57 @@ using namespace mlir::posenc;
 
 /// A name that a parameter may have in C and in C++.
 static bool isIdentifier(StringRef name) {
-  static const llvm::StringSet<> keywords{
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
-      "bool", "break", "case", "catch", "char", "class", "compl", "concept",
-      "const", "consteval", "constexpr", "constinit", "const_cast", "continue",
-      "co_await", "co_return", "co_yield", "decltype", "default", "delete",
-      "do", "double", "dynamic_cast", "else", "enum", "explicit", "export",
-      "extern", "false", "float", "for", "friend", "goto", "if", "inline",
-      "int", "int32_t", "int64_t", "long", "mutable", "namespace", "new",
-      "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
-      "private", "protected", "public", "register", "reinterpret_cast",
-      "requires", "restrict", "return", "short", "signed", "sizeof", "static",
-      "static_assert", "static_cast", "struct", "switch", "template", "this",
-      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
-      "uint16_t", "union", "unsigned", "using", "virtual", "void", "volatile",
-      "wchar_t", "while", "xor", "xor_eq"};
-  return !name.empty() && !keywords.contains(name) && !llvm::isDigit(name.front()) &&
-         llvm::all_of(name,
-                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  static const llvm::StringSet<> keywords{"alignas",      "alignof",
+                                          "and",          "and_eq",
+                                          "asm",          "auto",
+                                          "bitand",       "bitor",
+                                          "bool",         "break",
+                                          "case",         "catch",
+                                          "char",         "class",
+                                          "compl",        "concept",
+                                          "const",        "consteval",
+                                          "constexpr",    "constinit",
+                                          "const_cast",   "continue",
+                                          "co_await",     "co_return",
+                                          "co_yield",     "decltype",
+                                          "default",      "delete",
+                                          "do",           "double",
+                                          "dynamic_cast", "else",
+                                          "enum",         "explicit",
+                                          "export",       "extern",
+                                          "false",        "float",
+                                          "for",          "friend",
+                                          "goto",         "if",
+                                          "inline",       "int",
+                                          "int32_t",      "int64_t",
+                                          "long",         "mutable",
+                                          "namespace",    "new",
+                                          "noexcept",     "not",
+                                          "not_eq",       "nullptr",
+                                          "operator",     "or",
+                                          "or_eq",        "private",
+                                          "protected",    "public",
+                                          "register",     "reinterpret_cast",
+                                          "requires",     "restrict",
+                                          "return",       "short",
+                                          "signed",       "sizeof",
+                                          "static",       "static_assert",
+                                          "static_cast",  "struct",
+                                          "switch",       "template",
+                                          "this",         "thread_local",
+                                          "throw",        "true",
+                                          "try",          "typedef",
+                                          "typeid",       "typename",
+                                          "uint16_t",     "union",
+                                          "unsigned",     "using",
+                                          "virtual",      "void",
+                                          "volatile",     "wchar_t",
+                                          "while",        "xor",
+                                          "xor_eq"};
+  return !name.empty() && !keywords.contains(name) &&
+         !llvm::isDigit(name.front()) && llvm::all_of(name, [](char c) {
+           return llvm::isAlnum(c) || c == '_';
+         });
 }
 
 static bool isScalarType(Type type) {
@@ -128,9 +161,9 @@ Attribute AbiAttr::parse(AsmParser &parser, Type) {
       parseArgs(outputs) || parseIntegers("sizes", sizes) ||
       parseIntegers("in_place", inPlace) || parser.parseGreater())
     return {};
-  return parser.getChecked<AbiAttr>(
-      loc, parser.getContext(), ArrayRef(inputs), ArrayRef(outputs),
-      ArrayRef(sizes), ArrayRef(inPlace));
+  return parser.getChecked<AbiAttr>(loc, parser.getContext(), ArrayRef(inputs),
+                                    ArrayRef(outputs), ArrayRef(sizes),
+                                    ArrayRef(inPlace));
 }
 
 void AbiAttr::print(AsmPrinter &printer) const {

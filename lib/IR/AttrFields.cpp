@@ -44,8 +44,9 @@ static ParseResult parseReal(AsmParser &parser, double &value) {
   return success();
 }
 
-mlir::posenc::FieldParser &mlir::posenc::FieldParser::real(StringRef key, FloatAttr &value,
-                                               bool required) {
+mlir::posenc::FieldParser &mlir::posenc::FieldParser::real(StringRef key,
+                                                           FloatAttr &value,
+                                                           bool required) {
   fields.push_back({key, required, [this, &value]() -> ParseResult {
                       double number;
                       if (parseReal(parser, number))
@@ -57,43 +58,42 @@ mlir::posenc::FieldParser &mlir::posenc::FieldParser::real(StringRef key, FloatA
 }
 
 mlir::posenc::FieldParser &mlir::posenc::FieldParser::integer(StringRef key,
-                                                  int64_t &value) {
+                                                              int64_t &value) {
   fields.push_back({key, /*required=*/true,
                     [this, &value] { return parser.parseInteger(value); }});
   return *this;
 }
 
-mlir::posenc::FieldParser &mlir::posenc::FieldParser::boolean(StringRef key, bool &value) {
-  fields.push_back(
-      {key, /*required=*/false, [this, &value]() -> ParseResult {
-         if (succeeded(parser.parseOptionalKeyword("true"))) {
-           value = true;
-           return success();
-         }
-         value = false;
-         return parser.parseKeyword("false");
-       }});
-  return *this;
-}
-
-mlir::posenc::FieldParser &mlir::posenc::FieldParser::reals(StringRef key,
-                                                DenseF64ArrayAttr &value) {
-  fields.push_back({key, /*required=*/true, [this, &value]() -> ParseResult {
-                      SmallVector<double> numbers;
-                      if (parser.parseCommaSeparatedList(
-                              AsmParser::Delimiter::Square, [&] {
-                                return parseReal(parser,
-                                                 numbers.emplace_back());
-                              }))
-                        return failure();
-                      value = parser.getBuilder().getDenseF64ArrayAttr(numbers);
-                      return success();
+mlir::posenc::FieldParser &mlir::posenc::FieldParser::boolean(StringRef key,
+                                                              bool &value) {
+  fields.push_back({key, /*required=*/false, [this, &value]() -> ParseResult {
+                      if (succeeded(parser.parseOptionalKeyword("true"))) {
+                        value = true;
+                        return success();
+                      }
+                      value = false;
+                      return parser.parseKeyword("false");
                     }});
   return *this;
 }
 
-mlir::posenc::FieldParser &mlir::posenc::FieldParser::attribute(StringRef key,
-                                                    Attribute &value) {
+mlir::posenc::FieldParser &
+mlir::posenc::FieldParser::reals(StringRef key, DenseF64ArrayAttr &value) {
+  fields.push_back(
+      {key, /*required=*/true, [this, &value]() -> ParseResult {
+         SmallVector<double> numbers;
+         if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+               return parseReal(parser, numbers.emplace_back());
+             }))
+           return failure();
+         value = parser.getBuilder().getDenseF64ArrayAttr(numbers);
+         return success();
+       }});
+  return *this;
+}
+
+mlir::posenc::FieldParser &
+mlir::posenc::FieldParser::attribute(StringRef key, Attribute &value) {
   fields.push_back({key, /*required=*/false,
                     [this, &value] { return parser.parseAttribute(value); }});
   return *this;

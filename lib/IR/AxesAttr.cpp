@@ -22,8 +22,7 @@ LogicalResult AxesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (int64_t section : sections)
     if (section <= 0 || section > 32768)
       return emitError() << "expected sections between 1 and 32768, got "
-                         << section
-                         << " (axes_c2)";
+                         << section << " (axes_c2)";
   return success();
 }
 
@@ -46,7 +45,8 @@ int64_t AxesAttr::getAxisOfPair(int64_t pair) const {
 }
 
 SmallVector<PairFrequency>
-mlir::posenc::computePairFrequencies(FrequenciesAttr frequencies, AxesAttr axes) {
+mlir::posenc::computePairFrequencies(FrequenciesAttr frequencies,
+                                     AxesAttr axes) {
   SmallVector<PairFrequency> result;
   // A list of frequencies has an entry for each pair: nothing restarts.
   if (axes && axes.getLayout() == AxisLayout::Axial &&

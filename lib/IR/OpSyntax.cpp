@@ -11,10 +11,10 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-ParseResult mlir::posenc::parseDestinations(OpAsmParser &parser,
-                                      UnresolvedOperands &inits,
-                                      SmallVectorImpl<Type> &initTypes,
-                                      SmallVectorImpl<Type> &resultTypes) {
+ParseResult
+mlir::posenc::parseDestinations(OpAsmParser &parser, UnresolvedOperands &inits,
+                                SmallVectorImpl<Type> &initTypes,
+                                SmallVectorImpl<Type> &resultTypes) {
   if (parser.parseKeyword("outs") || parser.parseLParen() ||
       parser.parseOperandList(inits) || parser.parseColonTypeList(initTypes) ||
       parser.parseRParen())
@@ -25,8 +25,8 @@ ParseResult mlir::posenc::parseDestinations(OpAsmParser &parser,
 }
 
 void mlir::posenc::printDestinations(OpAsmPrinter &printer, Operation *,
-                               OperandRange inits, TypeRange initTypes,
-                               TypeRange) {
+                                     OperandRange inits, TypeRange initTypes,
+                                     TypeRange) {
   printer << "outs(" << inits << " : " << initTypes << ")";
 }
 
@@ -47,29 +47,30 @@ static ParseResult parseCase(OpAsmParser &parser, EnumAttr &attr,
   return success();
 }
 
-ParseResult mlir::posenc::parsePairing(OpAsmParser &parser, PairingAttr &pairing) {
+ParseResult mlir::posenc::parsePairing(OpAsmParser &parser,
+                                       PairingAttr &pairing) {
   return parseCase<Pairing>(parser, pairing, symbolizePairing,
                             "half or interleaved");
 }
 
 void mlir::posenc::printPairing(OpAsmPrinter &printer, Operation *,
-                          PairingAttr pairing) {
+                                PairingAttr pairing) {
   printer << stringifyPairing(pairing.getValue());
 }
 
 ParseResult mlir::posenc::parseTableOrder(OpAsmParser &parser,
-                                    TableOrderAttr &order) {
+                                          TableOrderAttr &order) {
   return parseCase<TableOrder>(parser, order, symbolizeTableOrder,
                                "interleaved, sin_cos or cos_sin");
 }
 
 void mlir::posenc::printTableOrder(OpAsmPrinter &printer, Operation *,
-                             TableOrderAttr order) {
+                                   TableOrderAttr order) {
   printer << stringifyTableOrder(order.getValue());
 }
 
 ParseResult mlir::posenc::parseTableTypes(OpAsmParser &parser, Type &cos,
-                                    Type &sin) {
+                                          Type &sin) {
   if (parser.parseType(cos))
     return failure();
   if (failed(parser.parseOptionalComma())) {
@@ -80,7 +81,7 @@ ParseResult mlir::posenc::parseTableTypes(OpAsmParser &parser, Type &cos,
 }
 
 void mlir::posenc::printTableTypes(OpAsmPrinter &printer, Operation *, Type cos,
-                             Type sin) {
+                                   Type sin) {
   printer << cos;
   if (sin != cos)
     printer << ", " << sin;

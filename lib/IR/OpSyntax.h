@@ -19,9 +19,8 @@ using UnresolvedOperands = SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
 ParseResult parseDestinations(OpAsmParser &parser, UnresolvedOperands &inits,
                               SmallVectorImpl<Type> &initTypes,
                               SmallVectorImpl<Type> &resultTypes);
-void printDestinations(OpAsmPrinter &printer, Operation *op,
-                       OperandRange inits, TypeRange initTypes,
-                       TypeRange resultTypes);
+void printDestinations(OpAsmPrinter &printer, Operation *op, OperandRange inits,
+                       TypeRange initTypes, TypeRange resultTypes);
 
 /// `half` or `interleaved`.
 ParseResult parsePairing(OpAsmParser &parser, PairingAttr &pairing);

@@ -1,4 +1,4 @@
-//===- PosencDialect.cpp - registration and printing of the dialect -*- C++ -*-===//
+//===- PosencDialect.cpp - registration and printing ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -60,8 +60,8 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
   if (name == kAbiAttrName) {
     auto abi = dyn_cast<AbiAttr>(attr.getValue());
     if (!function || !abi)
-      return op->emitError() << "'" << name
-                             << "' is a #posenc.abi attribute of a function";
+      return op->emitError()
+             << "'" << name << "' is a #posenc.abi attribute of a function";
     return success();
   }
   if (name == kChunkedAttrName) {

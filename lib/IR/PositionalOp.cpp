@@ -1,4 +1,4 @@
-//===- PositionalOp.cpp - what follows from PositionalOpInterface -*- C++ -*-===//
+//===- PositionalOp.cpp - tiling, shapes and effects ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ static PositionalOpInterface positional(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult mlir::posenc::detail::verifySymbols(Operation *op,
-                                            StringRef constraint) {
+                                                  StringRef constraint) {
   DenseMap<int64_t, int64_t> sizes;
   for (OpOperand &operand : op->getOpOperands()) {
     auto type = dyn_cast<ShapedType>(operand.get().getType());
@@ -49,7 +49,7 @@ LogicalResult mlir::posenc::detail::verifySymbols(Operation *op,
 }
 
 LogicalResult mlir::posenc::detail::verifyDestinations(Operation *op,
-                                                 StringRef constraint) {
+                                                       StringRef constraint) {
   bool anyTensor = false, anyMemref = false;
   for (Type type : op->getOperandTypes()) {
     anyTensor |= isa<RankedTensorType>(type);
@@ -59,8 +59,8 @@ LogicalResult mlir::posenc::detail::verifyDestinations(Operation *op,
     return op->emitOpError()
            << "mixes tensors and memrefs (" << constraint << ")";
   SmallVector<Type> expected;
-  for (OpOperand &init : cast<DestinationStyleOpInterface>(op)
-                             .getDpsInitsMutable())
+  for (OpOperand &init :
+       cast<DestinationStyleOpInterface>(op).getDpsInitsMutable())
     if (isa<RankedTensorType>(init.get().getType()))
       expected.push_back(init.get().getType());
   if (TypeRange(expected) != op->getResultTypes())
@@ -84,7 +84,7 @@ static OpFoldResult getDim(OpBuilder &builder, Location loc, Value value,
 
 LogicalResult
 mlir::posenc::detail::reifyResultShapes(Operation *op, OpBuilder &builder,
-                                  ReifiedRankedShapedTypeDims &shapes) {
+                                        ReifiedRankedShapedTypeDims &shapes) {
   auto dps = cast<DestinationStyleOpInterface>(op);
   for (OpResult result : op->getResults())
     shapes.push_back(tensor::getMixedSizes(
@@ -107,7 +107,8 @@ void mlir::posenc::detail::getEffects(
   }
 }
 
-Speculation::Speculatability mlir::posenc::detail::getSpeculatability(Operation *op) {
+Speculation::Speculatability
+mlir::posenc::detail::getSpeculatability(Operation *op) {
   // Shapes that disagree at run time are undefined behaviour.
   return Speculation::NotSpeculatable;
 }
@@ -122,8 +123,8 @@ mlir::posenc::detail::getLoopIteratorTypes(Operation *op) {
                                           utils::IteratorType::parallel);
 }
 
-SmallVector<Range> mlir::posenc::detail::getIterationDomain(Operation *op,
-                                                      OpBuilder &builder) {
+SmallVector<Range>
+mlir::posenc::detail::getIterationDomain(Operation *op, OpBuilder &builder) {
   // The first destination has every loop as one of its dimensions.
   OpOperand &init =
       *cast<DestinationStyleOpInterface>(op).getDpsInitsMutable().begin();
@@ -172,8 +173,8 @@ static Value addOffset(OpBuilder &builder, Location loc, Value position,
 
 FailureOr<TilingResult>
 mlir::posenc::detail::getTiledImplementation(Operation *op, OpBuilder &builder,
-                                       ArrayRef<OpFoldResult> offsets,
-                                       ArrayRef<OpFoldResult> sizes) {
+                                             ArrayRef<OpFoldResult> offsets,
+                                             ArrayRef<OpFoldResult> sizes) {
   auto positionalOp = positional(op);
   Location loc = op->getLoc();
   SmallVector<Value> operands;

@@ -1,4 +1,4 @@
-//===- PositionalVerify.cpp - checks that several operations share -*- C++ -*-===//
+//===- PositionalVerify.cpp - shared checks ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ int64_t mlir::posenc::getNumPositionLoops(Type positions, AxesAttr axes) {
 }
 
 SmallVector<int64_t> mlir::posenc::getPositionSymbols(Type positions,
-                                                AxesAttr axes) {
+                                                      AxesAttr axes) {
   SmallVector<int64_t> symbols;
   if (auto type = dyn_cast<ShapedType>(positions))
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -37,8 +37,8 @@ SmallVector<int64_t> mlir::posenc::getTableSymbols(Type table) {
 }
 
 SmallVector<int64_t> mlir::posenc::getRotatedSymbols(Type type,
-                                               ArrayRef<int64_t> dims,
-                                               int64_t index) {
+                                                     ArrayRef<int64_t> dims,
+                                                     int64_t index) {
   // Ranks stay far below 64; the verifier bounds the number of tensors.
   int64_t rank = cast<ShapedType>(type).getRank();
   SmallVector<int64_t> symbols;
@@ -56,16 +56,16 @@ bool mlir::posenc::haveSameShape(Type a, Type b) {
          shapedA.getShape() == shapedB.getShape();
 }
 
-LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions, AxesAttr axes,
-                                 int64_t numPairs, StringRef constraint) {
+LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions,
+                                       AxesAttr axes, int64_t numPairs,
+                                       StringRef constraint) {
   if (!axes)
     return success();
   auto type = dyn_cast<ShapedType>(positions);
   if (!type || type.getRank() < 1 || type.getDimSize(0) != axes.getNumAxes())
-    return op->emitOpError()
-           << "expected positions with a first dimension of "
-           << axes.getNumAxes() << " axes, got " << positions << " ("
-           << constraint << ")";
+    return op->emitOpError() << "expected positions with a first dimension of "
+                             << axes.getNumAxes() << " axes, got " << positions
+                             << " (" << constraint << ")";
   if (axes.getNumPairs() != numPairs)
     return op->emitOpError()
            << "sections add up to " << axes.getNumPairs() << " pairs of "
@@ -73,11 +73,10 @@ LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions, AxesAttr a
   return success();
 }
 
-LogicalResult
-mlir::posenc::verifyRotation(Operation *op, OperandRange inputs, OperandRange inits,
-                       ArrayRef<int64_t> dims, int64_t numLoops,
-                       int64_t offset, int64_t rotaryDim,
-                       const RotationConstraints &constraints) {
+LogicalResult mlir::posenc::verifyRotation(
+    Operation *op, OperandRange inputs, OperandRange inits,
+    ArrayRef<int64_t> dims, int64_t numLoops, int64_t offset, int64_t rotaryDim,
+    const RotationConstraints &constraints) {
   if (inputs.empty() || inputs.size() > 16 || inputs.size() != inits.size())
     return op->emitOpError() << "expected between 1 and 16 inputs and as many "
                                 "destinations, got "

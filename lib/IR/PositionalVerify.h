@@ -1,4 +1,4 @@
-//===- PositionalVerify.h - checks that several operations share -*- C++ -*-===//
+//===- PositionalVerify.h - shared checks -----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

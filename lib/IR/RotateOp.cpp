@@ -50,10 +50,10 @@ LogicalResult RotateOp::verify() {
                             "32768, got "
                          << table << " and " << getSin().getType()
                          << " (rotate_c3)";
-  if (failed(verifyRotation(
-          *this, getInputs(), getInits(), getDims(), table.getRank() - 1,
-          getOffset(), getRotaryDim(),
-          {"rotate_c1", "rotate_c2", "rotate_c4", "rotate_c5"})))
+  if (failed(
+          verifyRotation(*this, getInputs(), getInits(), getDims(),
+                         table.getRank() - 1, getOffset(), getRotaryDim(),
+                         {"rotate_c1", "rotate_c2", "rotate_c4", "rotate_c5"})))
     return failure();
   if (failed(detail::verifySymbols(*this, "rotate_c6")))
     return failure();

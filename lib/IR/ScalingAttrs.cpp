@@ -68,8 +68,7 @@ LogicalResult FrequenciesAttr::verify(EmitError emitError, int64_t dim,
                           "65536, got "
                        << dim << " (frequencies_c1)";
   if (!base || !isPositive(base))
-    return emitError()
-           << "expected a finite, positive base (frequencies_c2)";
+    return emitError() << "expected a finite, positive base (frequencies_c2)";
   if (!scaling)
     return success();
   auto rule = dyn_cast<FrequencyScalingInterface>(scaling);
@@ -186,8 +185,8 @@ Llama3ScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
       f = f / factor;
     } else if (!(rotations > high)) {
       // Equal factors leave the band empty but for its one point.
-      BigFloat smooth = low == high ? BigFloat(1.0)
-                                    : (rotations - low) / (high - low);
+      BigFloat smooth =
+          low == high ? BigFloat(1.0) : (rotations - low) / (high - low);
       f = (BigFloat(1.0) - smooth) * f / factor + smooth * f;
     }
   }
@@ -260,8 +259,8 @@ YarnScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
   // The pair that makes `rotations` turns over the original context.
   auto correction = [&](FloatAttr rotations) {
     return BigFloat(dim) *
-           log(original /
-               (BigFloat(2.0) * BigFloat::pi() * BigFloat(toDouble(rotations)))) /
+           log(original / (BigFloat(2.0) * BigFloat::pi() *
+                           BigFloat(toDouble(rotations)))) /
            (BigFloat(2.0) * log(base));
   };
   BigFloat low = correction(getBetaFast()), high = correction(getBetaSlow());
@@ -299,7 +298,8 @@ BigFloat YarnScalingAttr::computeAttentionFactor() const {
     return BigFloat(weight) / BigFloat(10.0) * log(factor) + one;
   };
   if (getMscale() && getMscaleAllDim())
-    return magnitude(toDouble(getMscale())) / magnitude(toDouble(getMscaleAllDim()));
+    return magnitude(toDouble(getMscale())) /
+           magnitude(toDouble(getMscaleAllDim()));
   return magnitude(1.0);
 }
 

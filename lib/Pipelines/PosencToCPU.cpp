@@ -58,8 +58,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createPosencDeallocateBuffersPass());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(
-      bufferization::createBufferDeallocationSimplificationPass());
+  manager.addPass(bufferization::createBufferDeallocationSimplificationPass());
   manager.addPass(bufferization::createLowerDeallocationsPass());
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());

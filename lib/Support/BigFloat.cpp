@@ -102,9 +102,7 @@ BigFloat ceil(const BigFloat &a) {
 
 } // namespace posenc
 
-double BigFloat::toDouble() const {
-  return mpfr_get_d(impl->value, MPFR_RNDN);
-}
+double BigFloat::toDouble() const { return mpfr_get_d(impl->value, MPFR_RNDN); }
 
 Turns Turns::fromRadians(const BigFloat &radians) {
   // The product must keep 96 bits behind the point however great the

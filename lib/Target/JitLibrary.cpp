@@ -34,8 +34,8 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module) {
   if (failed(lowerModule(module, Stage::Llvm, *target)))
     return nullptr;
   auto context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> code = translateModule(
-      module, *context, *target, "posenc", Threads::None);
+  std::unique_ptr<llvm::Module> code =
+      translateModule(module, *context, *target, "posenc", Threads::None);
   if (!code)
     return nullptr;
 

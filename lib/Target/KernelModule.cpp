@@ -28,10 +28,11 @@ using namespace mlir::posenc;
 
 // Compiled from Prelude/Prelude.c and embedded by the generated
 // PreludeData.cpp.
-extern "C" const char posenc_prelude_x86_64_none[], posenc_prelude_x86_64_none_end[],
-    posenc_prelude_x86_64_openmp[], posenc_prelude_x86_64_openmp_end[],
-    posenc_prelude_aarch64_none[], posenc_prelude_aarch64_none_end[],
-    posenc_prelude_aarch64_openmp[], posenc_prelude_aarch64_openmp_end[];
+extern "C" const char posenc_prelude_x86_64_none[],
+    posenc_prelude_x86_64_none_end[], posenc_prelude_x86_64_openmp[],
+    posenc_prelude_x86_64_openmp_end[], posenc_prelude_aarch64_none[],
+    posenc_prelude_aarch64_none_end[], posenc_prelude_aarch64_openmp[],
+    posenc_prelude_aarch64_openmp_end[];
 
 LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage stage,
                                         const TargetSpec &target) {

@@ -42,10 +42,6 @@ LLVMErrors::LLVMErrors(llvm::LLVMContext &context, Location loc)
   context.setDiagnosticHandler(std::make_unique<Handler>(loc));
 }
 
-LLVMErrors::~LLVMErrors() {
-  context.setDiagnosticHandler(std::move(previous));
-}
+LLVMErrors::~LLVMErrors() { context.setDiagnosticHandler(std::move(previous)); }
 
-bool LLVMErrors::any() const {
-  return context.getDiagHandlerPtr()->HasErrors;
-}
+bool LLVMErrors::any() const { return context.getDiagHandlerPtr()->HasErrors; }

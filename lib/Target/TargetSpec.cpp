@@ -60,12 +60,36 @@ static llvm::Error checkNames(const llvm::MCSubtargetInfo &info,
 }
 
 /// What the backend may use by itself, beyond what an entry can check for.
-static constexpr StringRef kUncheckedX86[] = {
-    "avx10.1", "avx10.2", "avx512bitalg", "avx512fp16", "avx512ifma",
-    "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512vp2intersect",
-    "avx512vpopcntdq", "avxifma", "avxneconvert", "avxvnni", "avxvnniint16",
-    "avxvnniint8", "ccmp", "cf", "cmpccxadd", "egpr", "fma4", "gfni", "lwp",
-    "ndd", "nf", "ppx", "push2pop2", "sse4a", "tbm", "xop", "zu"};
+static constexpr StringRef kUncheckedX86[] = {"avx10.1",
+                                              "avx10.2",
+                                              "avx512bitalg",
+                                              "avx512fp16",
+                                              "avx512ifma",
+                                              "avx512vbmi",
+                                              "avx512vbmi2",
+                                              "avx512vnni",
+                                              "avx512vp2intersect",
+                                              "avx512vpopcntdq",
+                                              "avxifma",
+                                              "avxneconvert",
+                                              "avxvnni",
+                                              "avxvnniint16",
+                                              "avxvnniint8",
+                                              "ccmp",
+                                              "cf",
+                                              "cmpccxadd",
+                                              "egpr",
+                                              "fma4",
+                                              "gfni",
+                                              "lwp",
+                                              "ndd",
+                                              "nf",
+                                              "ppx",
+                                              "push2pop2",
+                                              "sse4a",
+                                              "tbm",
+                                              "xop",
+                                              "zu"};
 
 llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   initializeTargets();

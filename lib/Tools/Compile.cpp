@@ -31,7 +31,17 @@ using namespace mlir::posenc;
 
 namespace {
 
-enum class Emit { Posenc, Linalg, Vector, Llvm, LlvmIR, Asm, Obj, Static, Shared };
+enum class Emit {
+  Posenc,
+  Linalg,
+  Vector,
+  Llvm,
+  LlvmIR,
+  Asm,
+  Obj,
+  Static,
+  Shared
+};
 
 /// What the command line asks for.
 struct Request {
@@ -153,8 +163,7 @@ static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
       scratch.add(request.output + ".o", object);
   if (!scratchName)
     return scratchName.takeError();
-  return linkShared(*scratchName, *library, name,
-                    request.target.triple,
+  return linkShared(*scratchName, *library, name, request.target.triple,
                     request.threads == Threads::OpenMP);
 }
 
@@ -231,9 +240,9 @@ static int compile(const Request &request) {
     return fail(std::move(error));
   if (request.emit == Emit::Asm || request.saveTemps) {
     // Code generation changes the module: the object needs its own copy.
-    std::optional<std::string> assembly = generateCode(
-        *llvm::CloneModule(*code), request.target,
-        llvm::CodeGenFileType::AssemblyFile, module->getLoc());
+    std::optional<std::string> assembly =
+        generateCode(*llvm::CloneModule(*code), request.target,
+                     llvm::CodeGenFileType::AssemblyFile, module->getLoc());
     if (!assembly)
       return kExitError;
     if (request.emit == Emit::Asm)
@@ -281,8 +290,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
              targets);
   parser.add("dtype", "TYPE", "f32, bf16, f16 or f64 (default: the config's)",
              request.inputOptions.dtype);
-  parser.add("pairing", "PAIRING",
-             "half or interleaved (default: the model's)",
+  parser.add("pairing", "PAIRING", "half or interleaved (default: the model's)",
              request.inputOptions.pairing);
   parser.add("kernels", "NAME,...", "functions to compile (default: all)",
              [&](StringRef text) -> std::optional<std::string> {
@@ -328,9 +336,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.emit = *kind;
   if (request.emit == Emit::Shared && request.output == "-")
     return usage("a shared library cannot go to standard output");
-  bool hasSymbols =
-      *kind != Emit::Posenc && *kind != Emit::Linalg && *kind != Emit::Vector &&
-      *kind != Emit::Llvm;
+  bool hasSymbols = *kind != Emit::Posenc && *kind != Emit::Linalg &&
+                    *kind != Emit::Vector && *kind != Emit::Llvm;
   if (hasSymbols && !isValidPrefix(getPrefix(request.output)))
     return usage("no symbol can begin as the name of '" + request.output +
                  "' says: it is empty or begins with a digit");

@@ -23,8 +23,8 @@ using namespace mlir::posenc;
 static std::string findLibrary(llvm::StringRef name,
                                const llvm::Triple &triple) {
   std::string multiarch = (triple.getArchName() + "-linux-gnu").str();
-  for (std::string folder :
-       {"/lib/" + multiarch, "/usr/lib/" + multiarch, "/usr/" + multiarch + "/lib"}) {
+  for (std::string folder : {"/lib/" + multiarch, "/usr/lib/" + multiarch,
+                             "/usr/" + multiarch + "/lib"}) {
     std::string path = folder + "/" + name.str();
     if (llvm::sys::fs::exists(path))
       return path;
@@ -36,8 +36,8 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
                                      llvm::StringRef output,
                                      llvm::StringRef soname,
                                      llvm::StringRef triple, bool openmp) {
-  llvm::ErrorOr<std::string> lld = llvm::sys::findProgramByName(
-      "ld.lld", {POSENC_LLVM_TOOLS_DIR});
+  llvm::ErrorOr<std::string> lld =
+      llvm::sys::findProgramByName("ld.lld", {POSENC_LLVM_TOOLS_DIR});
   for (llvm::StringRef name : {"ld.lld-22", "ld.lld"})
     if (!lld)
       lld = llvm::sys::findProgramByName(name);
@@ -46,10 +46,23 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
         "cannot link: no ld.lld of LLVM 22 (Debian's package lld-22)");
 
   llvm::Triple target(triple);
-  std::vector<std::string> arguments{
-      *lld, "-shared", "-Bsymbolic", "--hash-style=gnu", "-z", "now", "-z",
-      "relro", "-z", "noexecstack", "--build-id=none", "--as-needed",
-      "-soname", soname.str(), "-o", output.str(), object.str()};
+  std::vector<std::string> arguments{*lld,
+                                     "-shared",
+                                     "-Bsymbolic",
+                                     "--hash-style=gnu",
+                                     "-z",
+                                     "now",
+                                     "-z",
+                                     "relro",
+                                     "-z",
+                                     "noexecstack",
+                                     "--build-id=none",
+                                     "--as-needed",
+                                     "-soname",
+                                     soname.str(),
+                                     "-o",
+                                     output.str(),
+                                     object.str()};
   // The threads of libgomp wait in its code, which unloading the last library
   // that needs it would take away from under them.
   if (openmp)

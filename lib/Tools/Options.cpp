@@ -26,22 +26,20 @@ void OptionParser::add(StringRef name, StringRef value, StringRef help,
 
 void OptionParser::add(StringRef name, StringRef value, StringRef help,
                        std::optional<std::string> &to) {
-  add(name, value, help,
-      [&to](StringRef text) -> std::optional<std::string> {
-        if (to)
-          return "is given twice";
-        to = text.str();
-        return std::nullopt;
-      });
+  add(name, value, help, [&to](StringRef text) -> std::optional<std::string> {
+    if (to)
+      return "is given twice";
+    to = text.str();
+    return std::nullopt;
+  });
 }
 
 void OptionParser::add(StringRef name, StringRef value, StringRef help,
                        std::vector<std::string> &to) {
-  add(name, value, help,
-      [&to](StringRef text) -> std::optional<std::string> {
-        to.push_back(text.str());
-        return std::nullopt;
-      });
+  add(name, value, help, [&to](StringRef text) -> std::optional<std::string> {
+    to.push_back(text.str());
+    return std::nullopt;
+  });
 }
 
 void OptionParser::add(StringRef name, StringRef help, bool &to) {
@@ -79,9 +77,8 @@ void OptionParser::printHelp() const {
   line("--version", "print the version and exit");
 }
 
-std::optional<int>
-OptionParser::parse(llvm::ArrayRef<const char *> arguments,
-                    std::vector<std::string> &positional) {
+std::optional<int> OptionParser::parse(llvm::ArrayRef<const char *> arguments,
+                                       std::vector<std::string> &positional) {
   if (arguments.empty())
     return usageError("no input");
   bool onlyPositional = false;

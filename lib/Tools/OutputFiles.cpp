@@ -48,9 +48,9 @@ llvm::Expected<std::string> OutputFiles::reserve(llvm::StringRef path) {
       }))
     return makeError(path, "two outputs have this name");
   llvm::Expected<llvm::sys::fs::TempFile> temporary =
-      llvm::sys::fs::TempFile::create(
-          path + ".%%%%%%%%.tmp",
-          llvm::sys::fs::all_read | llvm::sys::fs::all_write);
+      llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp",
+                                      llvm::sys::fs::all_read |
+                                          llvm::sys::fs::all_write);
   if (!temporary)
     return makeError(path, llvm::toString(temporary.takeError()));
   std::string name = temporary->TmpName;

@@ -1,4 +1,4 @@
-//===- OutputFiles.h - files that are written whole or not at all -*- C++ -*-===//
+//===- OutputFiles.h - files written whole ----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,8 @@ public:
   ~OutputFiles();
 
   /// Adds a file with this content; returns its temporary name, if it has one.
-  llvm::Expected<std::string> add(llvm::StringRef path, llvm::StringRef content);
+  llvm::Expected<std::string> add(llvm::StringRef path,
+                                  llvm::StringRef content);
   /// Adds a regular file that someone else will write; returns its temporary
   /// name.
   llvm::Expected<std::string> reserve(llvm::StringRef path);

@@ -1,5 +1,4 @@
-//===- Dictionaries.cpp - words and numbers to write into inputs -*- C++
-//-*-===//
+//===- Dictionaries.cpp - words and numbers ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

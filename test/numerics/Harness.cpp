@@ -89,9 +89,8 @@ static std::string prepare(const std::string &text, Route route) {
 }
 
 Kernel::Kernel(const std::string &text, Route route)
-    : context(createContext()),
-      module(mlir::parseSourceString<mlir::ModuleOp>(prepare(text, route),
-                                                     context.get())) {
+    : context(createContext()), module(mlir::parseSourceString<mlir::ModuleOp>(
+                                    prepare(text, route), context.get())) {
   if (module)
     jit = mlir::posenc::JitLibrary::create(*module);
   if (!jit) {

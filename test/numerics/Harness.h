@@ -74,9 +74,10 @@ std::vector<int64_t> hardPositions(int64_t count);
 reference::Array toReference(const runtime::Array &array);
 
 /// The error of a result, a test failure if it is beyond `limit`.
-reference::Comparison
-expectClose(const runtime::Array &result, const reference::Array &expected,
-            reference::ResultKind kind, bool withAttention = false);
+reference::Comparison expectClose(const runtime::Array &result,
+                                  const reference::Array &expected,
+                                  reference::ResultKind kind,
+                                  bool withAttention = false);
 
 } // namespace posenc::test
 

@@ -20,7 +20,8 @@ namespace {
 
 std::string getRope(bool interleaved, const std::string &dtype, int64_t headDim,
                     bool inverse = false, const std::string &scaling = "") {
-  std::string type = "tensor<?x?x" + std::to_string(headDim) + "x" + dtype + ">";
+  std::string type =
+      "tensor<?x?x" + std::to_string(headDim) + "x" + dtype + ">";
   return "func.func @f(%x: " + type + ", %p: tensor<?xi64>) -> " + type +
          " {\n  %r = posenc.rope " + (interleaved ? "interleaved" : "half") +
          (inverse ? " inverse" : "") +
@@ -34,7 +35,8 @@ runtime::Array rotate(const Kernel &kernel, const runtime::Array &x,
                       const std::vector<int64_t> &positions) {
   runtime::Array p = makePositions(
       POSENC_I64, {static_cast<int64_t>(positions.size())}, positions);
-  std::vector<runtime::Array> results = kernel.call("f", {x.value(), p.value()});
+  std::vector<runtime::Array> results =
+      kernel.call("f", {x.value(), p.value()});
   return results.empty() ? runtime::Array() : std::move(results.front());
 }
 
@@ -156,8 +158,12 @@ TEST(PropertiesTest, SinusoidShiftsByRotation) {
   Kernel kernel(
       "func.func @f(%x: " + table + ", %k: tensor<?xi64>) -> " + table +
       " {\n  %r = posenc.rope interleaved inverse #posenc.frequencies<dim = "
-      "48> ins(%x : " + table + ") positions(%k : tensor<?xi64>) dims = [0] "
-      "outs(%x : " + table + ")\n  return %r : " + table + "\n}\n"
+      "48> ins(%x : " +
+      table +
+      ") positions(%k : tensor<?xi64>) dims = [0] "
+      "outs(%x : " +
+      table + ")\n  return %r : " + table +
+      "\n}\n"
       "func.func @table(%p: tensor<?xi64>) -> tensor<?x48xf64> {\n"
       "  %c0 = arith.constant 0 : index\n"
       "  %n = tensor.dim %p, %c0 : tensor<?xi64>\n"
@@ -239,11 +245,16 @@ TEST(PropertiesTest, OverlapIsRefusedAndNothingWritten) {
   std::string type = "tensor<?x4x8xf32>";
   Kernel kernel(
       "func.func @f(%x: " + type + ", %p: tensor<?xi64>) -> (" + type + ", " +
-      type + ") {\n  %a = posenc.rope half #posenc.frequencies<dim = 8> ins(%x "
-      ": " + type + ") positions(%p : tensor<?xi64>) dims = [0] outs(%x : " +
-      type + ")\n  %b = posenc.rope interleaved #posenc.frequencies<dim = 8> "
-      "ins(%x : " + type + ") positions(%p : tensor<?xi64>) dims = [0] outs(%x "
-      ": " + type + ")\n  return %a, %b : " + type + ", " + type + "\n}\n");
+      type +
+      ") {\n  %a = posenc.rope half #posenc.frequencies<dim = 8> ins(%x "
+      ": " +
+      type + ") positions(%p : tensor<?xi64>) dims = [0] outs(%x : " + type +
+      ")\n  %b = posenc.rope interleaved #posenc.frequencies<dim = 8> "
+      "ins(%x : " +
+      type +
+      ") positions(%p : tensor<?xi64>) dims = [0] outs(%x "
+      ": " +
+      type + ")\n  return %a, %b : " + type + ", " + type + "\n}\n");
   runtime::Array x = makeRandom(POSENC_F32, {3, 4, 8}, 10);
   runtime::Array copy = makeRandom(POSENC_F32, {3, 4, 8}, 10);
   runtime::Array other = makeRandom(POSENC_F32, {3, 4, 8}, 11);

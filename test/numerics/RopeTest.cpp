@@ -42,8 +42,8 @@ reference::FrequencySpec makeSpec(reference::ScalingKind kind, double base,
   return spec;
 }
 
-const Scaling kDefault{
-    "Default", "", makeSpec(reference::ScalingKind::Default, 500000, 1)};
+const Scaling kDefault{"Default", "",
+                       makeSpec(reference::ScalingKind::Default, 500000, 1)};
 const Scaling kLinear{"Linear", ", scaling = #posenc.linear<factor = 4>",
                       makeSpec(reference::ScalingKind::Linear, 500000, 4)};
 const Scaling kLlama3{
@@ -140,10 +140,10 @@ std::string getModule(const RopeCase &c) {
     positions += std::string(posenc_dtype_name(c.positions)) + ">";
   }
   if (several) {
-    const char *layout =
-        c.axes == reference::AxesKind::Sections              ? "contiguous"
-        : c.axes == reference::AxesKind::InterleavedSections ? "interleaved"
-                                                             : "axial";
+    const char *layout = c.axes == reference::AxesKind::Sections ? "contiguous"
+                         : c.axes == reference::AxesKind::InterleavedSections
+                             ? "interleaved"
+                             : "axial";
     axes = std::string(" axes #posenc.axes<") + layout + ", [";
     for (int64_t section : getSections(c.window.rotaryDim / 2))
       axes += std::to_string(section) + ", ";
@@ -153,14 +153,13 @@ std::string getModule(const RopeCase &c) {
   for (int64_t dim : c.layout.dims)
     dims += (dims.empty() ? "" : ", ") + std::to_string(dim);
   return "func.func @f(%x: " + type + ", %p: " + positions + ") -> " + type +
-         " {\n  %r = posenc.rope " +
-         (c.interleaved ? "interleaved" : "half") +
-         (c.inverse ? " inverse" : "") + " #posenc.frequencies<dim = " +
-         std::to_string(c.window.rotaryDim) + ", base = 500000" +
-         c.scaling.attribute + ">" + axes + " ins(%x : " + type +
-         ") positions(%p : " + positions + ") dims = [" + dims + "] offset = " +
-         std::to_string(c.window.offset) + " outs(%x : " + type +
-         ")\n  return %r : " + type + "\n}\n";
+         " {\n  %r = posenc.rope " + (c.interleaved ? "interleaved" : "half") +
+         (c.inverse ? " inverse" : "") +
+         " #posenc.frequencies<dim = " + std::to_string(c.window.rotaryDim) +
+         ", base = 500000" + c.scaling.attribute + ">" + axes +
+         " ins(%x : " + type + ") positions(%p : " + positions + ") dims = [" +
+         dims + "] offset = " + std::to_string(c.window.offset) +
+         " outs(%x : " + type + ")\n  return %r : " + type + "\n}\n";
 }
 
 class RopeTest : public testing::TestWithParam<RopeCase> {};
@@ -206,8 +205,8 @@ TEST_P(RopeTest, MatchesOracle) {
   options.windowOffset = c.window.offset;
   options.positionDims = c.layout.dims;
   options.inverse = c.inverse;
-  ASSERT_EQ(reference::checkRope(toReference(x), spec, axes, positions, options),
-            "");
+  ASSERT_EQ(
+      reference::checkRope(toReference(x), spec, axes, positions, options), "");
   expectClose(results.front(),
               reference::rope(toReference(x), spec, axes, positions, options),
               reference::ResultKind::Rotated);
@@ -249,10 +248,9 @@ std::vector<RopeCase> makeVariants() {
           c.inverse = inverse;
           cases.push_back(c);
         }
-      for (reference::AxesKind axes :
-           {reference::AxesKind::Sections,
-            reference::AxesKind::InterleavedSections,
-            reference::AxesKind::Axial}) {
+      for (reference::AxesKind axes : {reference::AxesKind::Sections,
+                                       reference::AxesKind::InterleavedSections,
+                                       reference::AxesKind::Axial}) {
         RopeCase c = base;
         c.axes = axes;
         cases.push_back(c);

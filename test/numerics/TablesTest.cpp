@@ -40,9 +40,9 @@ std::string getModule(const TableCase &c, const std::string &scaling = "") {
   std::string type = "tensor<?x" +
                      std::to_string(isSincos ? c.dim / 2 : c.dim) + "x" +
                      posenc_dtype_name(c.dtype) + ">";
-  std::string frequencies = "#posenc.frequencies<dim = " +
-                            std::to_string(c.dim) +
-                            ", base = " + std::to_string(c.base) + scaling + ">";
+  std::string frequencies =
+      "#posenc.frequencies<dim = " + std::to_string(c.dim) +
+      ", base = " + std::to_string(c.base) + scaling + ">";
   std::string head = "func.func @f(%p: tensor<?xi64>) -> ";
   std::string empty = "  %c0 = arith.constant 0 : index\n  %n = tensor.dim %p, "
                       "%c0 : tensor<?xi64>\n  %e = tensor.empty(%n) : " +
@@ -53,8 +53,9 @@ std::string getModule(const TableCase &c, const std::string &scaling = "") {
            " positions(%p : tensor<?xi64>) outs(%e, %e : " + type + ", " +
            type + ")\n  return %r#0, %r#1 : " + type + ", " + type + "\n}\n";
   return head + type + " {\n" + empty + "  %r = posenc.sinusoidal " + c.op +
-         " " + frequencies + " positions(%p : tensor<?xi64>) outs(%e : " +
-         type + ")\n  return %r : " + type + "\n}\n";
+         " " + frequencies +
+         " positions(%p : tensor<?xi64>) outs(%e : " + type +
+         ")\n  return %r : " + type + "\n}\n";
 }
 
 class TableTest : public testing::TestWithParam<TableCase> {};
@@ -90,8 +91,7 @@ TEST_P(TableTest, MatchesOracleAtHardPositions) {
 std::vector<TableCase> makeCases() {
   std::vector<TableCase> cases;
   for (const char *op : {"sincos", "interleaved", "sin_cos", "cos_sin"}) {
-    for (posenc_dtype dtype :
-         {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16})
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16})
       for (int64_t dim : {2, 10, 128})
         cases.push_back({op, dtype, dim, 10000});
     cases.push_back({op, POSENC_F32, 64, 1.5});
@@ -142,7 +142,8 @@ TEST(TableTest, HoldsNextToQuarterTurns) {
   ASSERT_GT(positions.size(), 1000u);
   int64_t count = positions.size();
   runtime::Array p = makePositions(POSENC_I64, {count}, positions);
-  reference::CosSinTable table = reference::sincos(spec, {}, positions, {count});
+  reference::CosSinTable table =
+      reference::sincos(spec, {}, positions, {count});
   for (posenc_dtype dtype : {POSENC_F32, POSENC_F64}) {
     c.dtype = dtype;
     std::vector<runtime::Array> results =
@@ -157,8 +158,8 @@ TEST(TableTest, SixtyFourBitsOfFrequencyAreCaught) {
   // The injected fault: without the low part of the frequencies the same
   // positions must fail.
   TableCase c{"sincos", POSENC_F32, 128, 500000};
-  std::string code =
-      lowerToText(getModule(c), mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  std::string code = lowerToText(getModule(c), mlir::posenc::Stage::Vector,
+                                 /*vectorBytes=*/32);
   std::string name = "@frequencies_low : memref<64xi64> = dense<";
   size_t begin = code.find(name);
   ASSERT_NE(begin, std::string::npos);
@@ -176,18 +177,19 @@ TEST(TableTest, SixtyFourBitsOfFrequencyAreCaught) {
   runtime::Array p = makePositions(POSENC_I64, {count}, positions);
   std::vector<runtime::Array> results = Kernel(code).call("f", {p.value()});
   ASSERT_EQ(results.size(), 2u);
-  reference::CosSinTable table = reference::sincos(spec, {}, positions, {count});
-  EXPECT_FALSE(reference::compare(reference::DType::F32, results[0].data(),
-                                  table.cos)
-                   .within(1));
+  reference::CosSinTable table =
+      reference::sincos(spec, {}, positions, {count});
+  EXPECT_FALSE(
+      reference::compare(reference::DType::F32, results[0].data(), table.cos)
+          .within(1));
 }
 
 TEST(TableTest, HoldsBeyond32Bits) {
   // The bound grows by |p|*2^-94 radians there.
   TableCase c{"sincos", POSENC_F32, 16, 10000};
-  std::vector<int64_t> positions = {int64_t{1} << 40, -(int64_t{1} << 47),
-                                    (int64_t{1} << 53) + 1, INT64_MAX,
-                                    INT64_MIN, INT64_MIN + 1};
+  std::vector<int64_t> positions = {
+      int64_t{1} << 40, -(int64_t{1} << 47), (int64_t{1} << 53) + 1,
+      INT64_MAX,        INT64_MIN,           INT64_MIN + 1};
   reference::FrequencySpec spec{};
   spec.dim = c.dim;
   spec.base = c.base;

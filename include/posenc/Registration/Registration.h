@@ -1,4 +1,4 @@
-//===- Registration.h - everything posenc-opt and its kin register -*- C++ -*-===//
+//===- Registration.h - what tools register ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -29,10 +29,11 @@ enum class Threads { None, OpenMP };
 
 /// Emits the C interface into a module at the LLVM stage, translates it, links
 /// the prelude and optimizes for the target. Null after an error diagnostic.
-std::unique_ptr<llvm::Module>
-translateModule(ModuleOp module, llvm::LLVMContext &context,
-                const TargetSpec &target, llvm::StringRef prefix,
-                Threads threads);
+std::unique_ptr<llvm::Module> translateModule(ModuleOp module,
+                                              llvm::LLVMContext &context,
+                                              const TargetSpec &target,
+                                              llvm::StringRef prefix,
+                                              Threads threads);
 
 } // namespace mlir::posenc
 

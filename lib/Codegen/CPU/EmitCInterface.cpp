@@ -36,8 +36,8 @@ namespace {
 class Emitter {
 public:
   Emitter(ModuleOp module, StringRef prefix, uint64_t cpuFeatures)
-      : module(module), builder(module.getBodyRegion()),
-        prefix(prefix.str()), cpuFeatures(cpuFeatures),
+      : module(module), builder(module.getBodyRegion()), prefix(prefix.str()),
+        cpuFeatures(cpuFeatures),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i32(builder.getI32Type()), i64(builder.getI64Type()),
         nothing(LLVM::LLVMVoidType::get(module.getContext())) {}
@@ -74,7 +74,9 @@ private:
 
 } // namespace
 
-static bool isTensor(ArgAttr arg) { return isa<RankedTensorType>(arg.getType()); }
+static bool isTensor(ArgAttr arg) {
+  return isa<RankedTensorType>(arg.getType());
+}
 
 static SmallVector<ArgAttr> getArguments(AbiAttr abi) {
   SmallVector<ArgAttr> arguments(abi.getInputs());
@@ -135,8 +137,7 @@ SmallVector<Type> Emitter::getKernelTypes(LLVM::LLVMFuncOp kernel,
 
 LogicalResult Emitter::check(LLVM::LLVMFuncOp kernel, AbiAttr abi) {
   StringRef name = kernel.getName();
-  if (!llvm::all_of(name,
-                    [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+  if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return kernel.emitError() << "'" << name << "' is not a C identifier";
   if (name == "metadata" || name == "set_parallel_for")
     return kernel.emitError()
@@ -208,12 +209,11 @@ LLVM::LLVMFuncOp Emitter::emitPacked(LLVM::LLVMFuncOp kernel, AbiAttr abi) {
 LLVM::GlobalOp Emitter::emitDescription(LLVM::LLVMFuncOp kernel, AbiAttr abi) {
   // The layout is `struct Description` of lib/Target/Prelude/Prelude.c.
   SmallVector<ArgAttr> arguments = getArguments(abi);
-  SmallVector<int64_t> words{
-      static_cast<int64_t>(cpuFeatures),
-      kernel->hasAttr(PosencDialect::kChunkedAttrName),
-      getSizeWord(abi, 0),
-      static_cast<int64_t>(abi.getSizes().size()),
-      llvm::count_if(arguments, isTensor)};
+  SmallVector<int64_t> words{static_cast<int64_t>(cpuFeatures),
+                             kernel->hasAttr(PosencDialect::kChunkedAttrName),
+                             getSizeWord(abi, 0),
+                             static_cast<int64_t>(abi.getSizes().size()),
+                             llvm::count_if(arguments, isTensor)};
   for (auto [number, arg] : llvm::enumerate(arguments)) {
     auto tensor = dyn_cast<RankedTensorType>(arg.getType());
     if (!tensor)
@@ -243,13 +243,12 @@ void Emitter::emitEntry(LLVM::LLVMFuncOp kernel, AbiAttr abi) {
 
   SmallVector<Type> types;
   for (ArgAttr arg : getArguments(abi))
-    types.push_back(isTensor(arg)                   ? pointer
+    types.push_back(isTensor(arg)                 ? pointer
                     : arg.getType().isInteger(32) ? i32
                                                   : i64);
   types.append(llvm::count(abi.getSizes(), -1), i64);
-  LLVM::LLVMFuncOp entry = createFunction(
-      prefix + "_" + kernel.getName().str(), i32, types,
-      LLVM::Linkage::External);
+  LLVM::LLVMFuncOp entry = createFunction(prefix + "_" + kernel.getName().str(),
+                                          i32, types, LLVM::Linkage::External);
   Block *block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
 

@@ -28,9 +28,8 @@ static bool isScratch(memref::AllocOp alloc) {
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
       !type.getElementType().isIntOrIndexOrFloat())
     return false;
-  int64_t bits = type.getElementType().isIndex()
-                     ? 64
-                     : type.getElementTypeBitWidth();
+  int64_t bits =
+      type.getElementType().isIndex() ? 64 : type.getElementTypeBitWidth();
   if (type.getNumElements() > kMaxBytes * 8 / bits)
     return false;
   SmallVector<Value> views{alloc};

@@ -14,8 +14,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -109,8 +109,7 @@ SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
 
 /// A constant global of the module with these values; equal ones are shared.
 static std::string createConstants(OpBuilder &builder, Operation *op,
-                                   StringRef prefix,
-                                   ArrayRef<int64_t> values) {
+                                   StringRef prefix, ArrayRef<int64_t> values) {
   auto module = op->getParentOfType<ModuleOp>();
   auto type = MemRefType::get({static_cast<int64_t>(values.size())},
                               builder.getI64Type());
@@ -200,8 +199,8 @@ PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
       Value number = arith::ConstantOp::create(
           builder, loc,
           DenseElementsAttr::get(type, static_cast<int64_t>(axis + 1)));
-      Value mine = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::eq, numbers, number);
+      Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         numbers, number);
       position = arith::SelectOp::create(builder, loc, mine, broadcast(value),
                                          position);
     }
@@ -210,8 +209,10 @@ PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
   // inverse(rope(x)) = x needs the reciprocal factor.
   if (inverse)
     factor = ::posenc::BigFloat(1.0) / factor;
-  ExactSincos::Result result = ExactSincos(factor, inverse).emit(
-      builder, loc, position, loadConstants(builder, loc, high, pair, lanes),
-      loadConstants(builder, loc, low, pair, lanes), wide);
+  ExactSincos::Result result =
+      ExactSincos(factor, inverse)
+          .emit(builder, loc, position,
+                loadConstants(builder, loc, high, pair, lanes),
+                loadConstants(builder, loc, low, pair, lanes), wide);
   return {result.cos, result.sin};
 }

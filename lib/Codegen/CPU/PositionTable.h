@@ -1,4 +1,4 @@
-//===- PositionTable.h - cos and sin of one position, on the stack -*- C++ -*-===//
+//===- PositionTable.h - cos and sin of one position ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,10 +23,9 @@ namespace mlir::posenc {
 /// Loops over `[0, count)` in steps of `lanes`, then over what is left in ever
 /// shorter powers of two. The body gets the first lane and the vector length.
 /// `count` is static, so that no tail needs a mask.
-void forEachVector(OpBuilder &builder, Location loc, int64_t count,
-                   int64_t lanes,
-                   function_ref<void(OpBuilder &, Location, Value, int64_t)>
-                       body);
+void forEachVector(
+    OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
+    function_ref<void(OpBuilder &, Location, Value, int64_t)> body);
 
 /// The nest of loops over `sizes`; a static 1 needs none. The body gets the
 /// indices.

@@ -1,4 +1,4 @@
-//===- RopeToVector.cpp - sincos, rotate and rope on memrefs to vectors -*- C++ -*-===//
+//===- RopeToVector.cpp - rotary operations as vectors ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -137,14 +137,14 @@ void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,
                             Value output, ValueRange indices, int64_t first,
                             int64_t count) const {
   Type element = getElementTypeOrSelf(input.getType());
-  forEachVector(
-      builder, loc, count, rowLanes,
-      [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-        SmallVector<Value> at = append(indices, offsetIndex(b, l, lane, first));
-        Value value = vector::LoadOp::create(
-            b, l, VectorType::get({length}, element), input, at);
-        vector::StoreOp::create(b, l, value, output, at);
-      });
+  forEachVector(builder, loc, count, rowLanes,
+                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+                  SmallVector<Value> at =
+                      append(indices, offsetIndex(b, l, lane, first));
+                  Value value = vector::LoadOp::create(
+                      b, l, VectorType::get({length}, element), input, at);
+                  vector::StoreOp::create(b, l, value, output, at);
+                });
 }
 
 void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
@@ -153,7 +153,8 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
     forEachVector(
         builder, loc, rotaryDim / 2, rowLanes,
         [&](OpBuilder &b, Location l, Value pair, int64_t length) {
-          SmallVector<Value> atX = append(indices, offsetIndex(b, l, pair, offset));
+          SmallVector<Value> atX =
+              append(indices, offsetIndex(b, l, pair, offset));
           SmallVector<Value> atY =
               append(indices, offsetIndex(b, l, pair, offset + rotaryDim / 2));
           Value x = load(b, l, input, atX, length);
@@ -170,7 +171,8 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
     forEachVector(
         builder, loc, rotaryDim, rowLanes,
         [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-          SmallVector<Value> at = append(indices, offsetIndex(b, l, lane, offset));
+          SmallVector<Value> at =
+              append(indices, offsetIndex(b, l, lane, offset));
           Value x = load(b, l, input, at, length);
           SmallVector<int64_t> neighbours;
           for (int64_t i = 0; i < length; ++i)
@@ -236,20 +238,20 @@ static void convertRope(OpBuilder &builder, RopeOp op, int64_t vectorBytes) {
   RowRotation rotation(builder, op, op.getPairing(),
                        op.getFrequencies().getDim(), op.getOffset(), element,
                        vectorBytes);
-  forEachIndex(
-      builder, loc, getLoopSizes(builder, op),
-      [&](OpBuilder &b, Location l, ValueRange loops) {
-        SmallVector<Value> positions =
-            table.loadPositions(b, l, op.getPositions(), loops);
-        forEachVector(b, l, table.getNumPairs(), rotation.getLanes(),
-                      [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
-                        PositionTable::Entry entry =
-                            table.emit(b2, l2, positions, pair, n);
-                        rotation.store(b2, l2, pair, entry.cos, entry.sin);
-                      });
-        rotateRows(b, l, rotation, op.getInputs(), op.getInits(), op.getDims(),
-                   loops);
-      });
+  forEachIndex(builder, loc, getLoopSizes(builder, op),
+               [&](OpBuilder &b, Location l, ValueRange loops) {
+                 SmallVector<Value> positions =
+                     table.loadPositions(b, l, op.getPositions(), loops);
+                 forEachVector(
+                     b, l, table.getNumPairs(), rotation.getLanes(),
+                     [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
+                       PositionTable::Entry entry =
+                           table.emit(b2, l2, positions, pair, n);
+                       rotation.store(b2, l2, pair, entry.cos, entry.sin);
+                     });
+                 rotateRows(b, l, rotation, op.getInputs(), op.getInits(),
+                            op.getDims(), loops);
+               });
 }
 
 static void convertRotate(OpBuilder &builder, RotateOp op,
@@ -263,27 +265,26 @@ static void convertRotate(OpBuilder &builder, RotateOp op,
   auto load = [&](OpBuilder &b, Location l, Value table, ValueRange loops,
                   Value pair, int64_t n) -> Value {
     Type tableElement = getElementTypeOrSelf(table.getType());
-    Value value =
-        vector::LoadOp::create(b, l, VectorType::get({n}, tableElement), table,
-                               append(loops, pair));
+    Value value = vector::LoadOp::create(
+        b, l, VectorType::get({n}, tableElement), table, append(loops, pair));
     if (tableElement == compute)
       return value;
     return arith::ExtFOp::create(b, l, VectorType::get({n}, compute), value);
   };
-  forEachIndex(
-      builder, loc, getLoopSizes(builder, op),
-      [&](OpBuilder &b, Location l, ValueRange loops) {
-        forEachVector(b, l, op.getRotaryDim() / 2, rotation.getLanes(),
-                      [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
-                        Value cos = load(b2, l2, op.getCos(), loops, pair, n);
-                        Value sin = load(b2, l2, op.getSin(), loops, pair, n);
-                        if (op.getInverse())
-                          sin = arith::NegFOp::create(b2, l2, sin);
-                        rotation.store(b2, l2, pair, cos, sin);
-                      });
-        rotateRows(b, l, rotation, op.getInputs(), op.getInits(), op.getDims(),
-                   loops);
-      });
+  forEachIndex(builder, loc, getLoopSizes(builder, op),
+               [&](OpBuilder &b, Location l, ValueRange loops) {
+                 forEachVector(
+                     b, l, op.getRotaryDim() / 2, rotation.getLanes(),
+                     [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
+                       Value cos = load(b2, l2, op.getCos(), loops, pair, n);
+                       Value sin = load(b2, l2, op.getSin(), loops, pair, n);
+                       if (op.getInverse())
+                         sin = arith::NegFOp::create(b2, l2, sin);
+                       rotation.store(b2, l2, pair, cos, sin);
+                     });
+                 rotateRows(b, l, rotation, op.getInputs(), op.getInits(),
+                            op.getDims(), loops);
+               });
 }
 
 static void convertSincos(OpBuilder &builder, SincosOp op,
@@ -293,28 +294,27 @@ static void convertSincos(OpBuilder &builder, SincosOp op,
   PositionTable table(builder, op, op.getFrequencies(), op.getAxesAttr(),
                       /*inverse=*/false, element.isF64());
   int64_t lanes = vectorBytes / (element.isF64() ? 8 : 4);
-  forEachIndex(
-      builder, loc, getLoopSizes(builder, op),
-      [&](OpBuilder &b, Location l, ValueRange loops) {
-        SmallVector<Value> positions =
-            table.loadPositions(b, l, op.getPositions(), loops);
-        forEachVector(
-            b, l, table.getNumPairs(), lanes,
-            [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
-              PositionTable::Entry entry =
-                  table.emit(b2, l2, positions, pair, n);
-              Value entries[] = {entry.cos, entry.sin};
-              for (auto [value, init] :
-                   llvm::zip_equal(entries, op.getInits())) {
-                Value rounded = value;
-                if (getElementTypeOrSelf(value.getType()) != element)
-                  rounded = arith::TruncFOp::create(
-                      b2, l2, VectorType::get({n}, element), value);
-                vector::StoreOp::create(b2, l2, rounded, init,
-                                        append(loops, pair));
-              }
-            });
-      });
+  forEachIndex(builder, loc, getLoopSizes(builder, op),
+               [&](OpBuilder &b, Location l, ValueRange loops) {
+                 SmallVector<Value> positions =
+                     table.loadPositions(b, l, op.getPositions(), loops);
+                 forEachVector(
+                     b, l, table.getNumPairs(), lanes,
+                     [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
+                       PositionTable::Entry entry =
+                           table.emit(b2, l2, positions, pair, n);
+                       Value entries[] = {entry.cos, entry.sin};
+                       for (auto [value, init] :
+                            llvm::zip_equal(entries, op.getInits())) {
+                         Value rounded = value;
+                         if (getElementTypeOrSelf(value.getType()) != element)
+                           rounded = arith::TruncFOp::create(
+                               b2, l2, VectorType::get({n}, element), value);
+                         vector::StoreOp::create(b2, l2, rounded, init,
+                                                 append(loops, pair));
+                       }
+                     });
+               });
 }
 
 namespace {

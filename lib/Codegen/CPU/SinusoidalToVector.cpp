@@ -1,4 +1,4 @@
-//===- SinusoidalToVector.cpp - sinusoidal on memrefs to vectors -*- C++ -*-===//
+//===- SinusoidalToVector.cpp - sinusoidal as vectors -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,10 +54,10 @@ static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
                   table.emit(b2, l2, positions, pair, n);
               if (op.getOrder() == TableOrder::Interleaved) {
                 Value two = arith::ConstantIndexOp::create(b2, l2, 2);
-                store(b2, l2,
-                      vector::InterleaveOp::create(b2, l2, entry.sin,
-                                                   entry.cos),
-                      loops, b2.createOrFold<arith::MulIOp>(l2, pair, two));
+                store(
+                    b2, l2,
+                    vector::InterleaveOp::create(b2, l2, entry.sin, entry.cos),
+                    loops, b2.createOrFold<arith::MulIOp>(l2, pair, two));
                 return;
               }
               bool sinFirst = op.getOrder() == TableOrder::SinCos;
@@ -77,8 +77,7 @@ struct ConvertPosencSinusoidalToVector final
 
   void runOnOperation() override {
     SmallVector<SinusoidalOp> operations;
-    getOperation().walk(
-        [&](SinusoidalOp op) { operations.push_back(op); });
+    getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
     for (SinusoidalOp op : operations) {
       if (failed(checkConvertible(op, vectorBytes)))
         return signalPassFailure();

@@ -1,4 +1,4 @@
-//===- SplitChunks.cpp - one of several parts of a kernel's work -*- C++ -*-===//
+//===- SplitChunks.cpp - parts of a kernel ----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,8 @@ static scf::ForallOp getOnlyForall(FunctionOpInterface function) {
   if (!llvm::hasSingleElement(function.getFunctionBody()))
     return nullptr;
   scf::ForallOp only;
-  for (Operation &op : function.getFunctionBody().front().without_terminator()) {
+  for (Operation &op :
+       function.getFunctionBody().front().without_terminator()) {
     if (auto forall = dyn_cast<scf::ForallOp>(op)) {
       if (only)
         return nullptr;
@@ -66,8 +67,7 @@ struct SplitChunks final
         return signalPassFailure();
     Value chunk = function.getArgument(numArguments);
     Value numChunks = function.getArgument(numArguments + 1);
-    function->setAttr(PosencDialect::kChunkedAttrName,
-                      rewriter.getUnitAttr());
+    function->setAttr(PosencDialect::kChunkedAttrName, rewriter.getUnitAttr());
 
     // Iterations [total*chunk/numChunks, total*(chunk+1)/numChunks).
     rewriter.setInsertionPoint(forall);
@@ -86,8 +86,7 @@ struct SplitChunks final
     Value first = bound(chunk);
     Value last =
         bound(arith::AddIOp::create(rewriter, loc, chunk, constant(1)));
-    auto loop =
-        scf::ForOp::create(rewriter, loc, first, last, constant(1));
+    auto loop = scf::ForOp::create(rewriter, loc, first, last, constant(1));
 
     // Row-major: the last size varies fastest.
     rewriter.setInsertionPointToStart(loop.getBody());

@@ -50,8 +50,8 @@ enum { kOk, kNull, kSize, kOverlap, kCpu };
 static ParallelFor hostParallelFor;
 static void *hostContext;
 
-void setParallelFor(ParallelFor parallelFor, void *context)
-    __asm__("posenc.set_parallel_for");
+void setParallelFor(ParallelFor parallelFor,
+                    void *context) __asm__("posenc.set_parallel_for");
 int32_t launch(const struct Description *description, int64_t *words,
                Packed packed) __asm__("posenc.launch");
 
