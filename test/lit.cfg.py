@@ -11,6 +11,7 @@
 
 import os
 import re
+import shutil
 
 import lit.formats
 
@@ -59,6 +60,14 @@ for tool in [
     "split-file",
 ]:
     add_tool(config.llvm_tools_dir, tool)
+
+# Tests that need an emulator, or a library of another architecture to run
+# with, are not run where it is not installed.
+for emulator in ["qemu-x86_64", "qemu-aarch64"]:
+    if shutil.which(emulator):
+        config.available_features.add(emulator)
+if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
+    config.available_features.add("aarch64-libc")
 
 if config.host_processor in ("x86_64", "AMD64"):
     config.available_features.add("x86_64")

@@ -73,6 +73,23 @@ static StringRef getPrelude(const TargetSpec &target, Threads threads) {
                         posenc_prelude_x86_64_none_end);
 }
 
+/// What every CPU of an architecture has. An entry runs before it is known that
+/// the CPU has more.
+static void setFloor(llvm::Function &function) {
+  bool isX86 = function.getParent()->getTargetTriple().isX86();
+  function.addFnAttr("target-cpu", isX86 ? "x86-64" : "generic");
+}
+
+static void setTarget(llvm::Function &function, const TargetSpec &target) {
+  function.addFnAttr("target-cpu", target.cpu);
+  if (!target.features.empty())
+    function.addFnAttr("target-features", target.features);
+  if (target.tuneCpu != target.cpu)
+    function.addFnAttr("tune-cpu", target.tuneCpu);
+  function.addFnAttr("prefer-vector-width",
+                     std::to_string(8 * target.vectorBytes));
+}
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
@@ -131,26 +148,28 @@ mlir::posenc::translateModule(ModuleOp module, llvm::LLVMContext &context,
     module.emitError() << llvm::toString(prelude.takeError());
     return nullptr;
   }
+  std::string exported = prefix.str() + "_";
+  auto isExported = [&](const llvm::GlobalValue &value) {
+    return value.getName().starts_with(exported);
+  };
+  for (llvm::Function &function : *result)
+    if (isExported(function))
+      setFloor(function);
+    else
+      setTarget(function, target);
   (*prelude)->setTargetTriple(result->getTargetTriple());
   (*prelude)->setDataLayout(result->getDataLayout());
+  for (llvm::Function &function : **prelude)
+    setFloor(function);
   if (llvm::Linker::linkModules(*result, std::move(*prelude))) {
     module.emitError("cannot be linked with the prelude");
     return nullptr;
   }
-  std::string exported = prefix.str() + "_";
-  llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {
-    return value.getName().starts_with(exported);
-  });
-  for (llvm::Function &function : *result) {
-    if (function.isDeclaration())
-      continue;
-    function.addFnAttr("target-cpu", target.cpu);
-    function.addFnAttr("target-features", target.features);
-    function.addFnAttr("prefer-vector-width",
-                       std::to_string(8 * target.vectorBytes));
-    // Nothing throws, and no unwinder is linked.
-    function.setDoesNotThrow();
-  }
+  llvm::internalizeModule(*result, isExported);
+  // Nothing throws, and no unwinder is linked.
+  for (llvm::Function &function : *result)
+    if (!function.isDeclaration())
+      function.setDoesNotThrow();
   if (llvm::verifyModule(*result)) {
     module.emitError("lowers to invalid LLVM IR");
     return nullptr;

@@ -40,143 +40,209 @@ static llvm::Error makeError(const char *format, Args &&...args) {
       llvm::formatv(format, std::forward<Args>(args)...).str());
 }
 
-/// LLVM prints a warning on an unknown CPU or feature and goes on with another.
-static llvm::Error checkNames(const llvm::MCSubtargetInfo &info,
-                              const TargetSpec &spec) {
-  if (!info.isCPUStringValid(spec.cpu))
-    return makeError("unknown CPU '{0}' in target '{1}'", spec.cpu, spec.name);
-  SmallVector<StringRef> features;
-  StringRef(spec.features).split(features, ',', -1, /*KeepEmpty=*/false);
+/// What the backend knows of a CPU with features, which it must know: of an
+/// unknown one it prints a warning and takes another.
+static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
+findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
+        ArrayRef<StringRef> features, StringRef name) {
+  // Made without a CPU, so that nothing is printed about a wrong one.
+  std::unique_ptr<llvm::MCSubtargetInfo> names(
+      target.createMCSubtargetInfo(triple, "", ""));
+  if (!names->isCPUStringValid(cpu))
+    return makeError("unknown CPU '{0}' in target '{1}'", cpu, name);
+  std::string joined;
   for (StringRef feature : features) {
-    StringRef name = feature.drop_front();
-    if (llvm::none_of(info.getAllProcessorFeatures(),
+    if (llvm::none_of(names->getAllProcessorFeatures(),
                       [&](const llvm::SubtargetFeatureKV &known) {
-                        return known.Key == name;
+                        return known.Key == feature;
                       }))
-      return makeError("unknown feature '{0}' in target '{1}'", name,
-                       spec.name);
+      return makeError("unknown feature '{0}' in target '{1}'", feature, name);
+    joined += (joined.empty() ? "+" : ",+") + feature.str();
   }
-  return llvm::Error::success();
+  return std::unique_ptr<llvm::MCSubtargetInfo>(
+      target.createMCSubtargetInfo(triple, cpu, joined));
 }
 
-/// What the backend may use by itself, beyond what an entry can check for.
-static constexpr StringRef kUncheckedX86[] = {"avx10.1",
-                                              "avx10.2",
-                                              "avx512bitalg",
-                                              "avx512fp16",
-                                              "avx512ifma",
-                                              "avx512vbmi",
-                                              "avx512vbmi2",
-                                              "avx512vnni",
-                                              "avx512vp2intersect",
-                                              "avx512vpopcntdq",
-                                              "avxifma",
-                                              "avxneconvert",
-                                              "avxvnni",
-                                              "avxvnniint16",
-                                              "avxvnniint8",
-                                              "ccmp",
-                                              "cf",
-                                              "cmpccxadd",
-                                              "egpr",
-                                              "fma4",
-                                              "gfni",
-                                              "lwp",
-                                              "ndd",
-                                              "nf",
-                                              "ppx",
-                                              "push2pop2",
-                                              "sse4a",
-                                              "tbm",
-                                              "xop",
-                                              "zu"};
+//===----------------------------------------------------------------------===//
+// Levels
+//
+// Code is generated for a level: just those features of the CPU that an entry
+// checks for (hasCpuFeatures in Prelude/Prelude.c). The backend is free to use
+// whatever it is told that a CPU has, gfni or vbmi as well as AVX2, so only
+// then the code runs wherever the check passes, on a virtual machine that hides
+// some of them too. The CPU's name decides what the code is tuned for.
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Level {
+  StringRef cpu, features;
+  /// What LLVM must know of a CPU for it to be of this level.
+  ArrayRef<StringRef> required;
+  uint64_t cpuFeatures;
+  unsigned vectorBytes;
+  bool hasBF16Conversion;
+};
+} // namespace
+
+static constexpr StringRef kV3Features[] = {
+    "avx2", "bmi",   "bmi2",  "crc32",  "cx16", "f16c",
+    "fma",  "lzcnt", "movbe", "popcnt", "sahf", "sse4.2"};
+static constexpr StringRef kV4Features[] = {"avx512bw", "avx512cd", "avx512dq",
+                                            "avx512f", "avx512vl"};
+static constexpr StringRef kBF16Features[] = {"avx512bf16"};
+
+/// Each has what those before it have.
+static const Level kX86Levels[] = {
+    {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
+    {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false},
+    {"x86-64-v4", "+avx512bf16", kBF16Features, kCpuFeatureAvx512Bf16, 64,
+     true}};
+
+/// Puts the highest level whose features are all there into `spec`; false if
+/// there is none.
+static bool setX86Level(TargetSpec &spec,
+                        llvm::function_ref<bool(StringRef)> has) {
+  spec.cpuFeatures = 0;
+  for (const Level &level : kX86Levels) {
+    if (!llvm::all_of(level.required, has))
+      break;
+    spec.cpu = level.cpu.str();
+    spec.features = level.features.str();
+    spec.cpuFeatures |= level.cpuFeatures;
+    spec.vectorBytes = level.vectorBytes;
+    spec.hasBF16Conversion = level.hasBF16Conversion;
+  }
+  return spec.cpuFeatures != 0;
+}
+
+/// Whether code for some level depends on a feature of x86.
+static bool isCheckedX86(const llvm::Target &target, const llvm::Triple &triple,
+                         StringRef feature) {
+  if (llvm::is_contained(kV4Features, feature) ||
+      llvm::is_contained(kBF16Features, feature))
+    return true;
+  std::unique_ptr<llvm::MCSubtargetInfo> floor(
+      target.createMCSubtargetInfo(triple, kX86Levels[0].cpu, ""));
+  return floor->checkFeatures(("+" + feature).str());
+}
+
+static llvm::Error makeFloorError(StringRef name) {
+  return makeError("target '{0}' is below x86-64-v3: it lacks AVX2, FMA, F16C "
+                   "or BMI2",
+                   name);
+}
+
+/// This machine's architecture, spelled as in a target.
+static StringRef getHostArch() {
+  llvm::Triple host(llvm::sys::getDefaultTargetTriple());
+  return host.getArch() == llvm::Triple::x86_64 ? "x86-64" : host.getArchName();
+}
+
+/// This machine as another would have to name it for the same code.
+static llvm::Expected<std::string> nameHost() {
+  std::string cpu = llvm::sys::getHostCPUName().str();
+  if (getHostArch() != "x86-64")
+    return (getHostArch() + ":" + cpu).str();
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  TargetSpec host;
+  if (!setX86Level(host, [&](StringRef name) { return features.lookup(name); }))
+    return makeFloorError("host");
+  llvm::Expected<TargetSpec> named = TargetSpec::parse("x86-64:" + cpu);
+  if (named && named->cpuFeatures == host.cpuFeatures)
+    return named->name;
+  // A virtual machine may hide features of the CPU that it names.
+  llvm::consumeError(named.takeError());
+  return "x86-64:" + host.cpu + host.features;
+}
 
 llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   initializeTargets();
   TargetSpec spec;
   spec.name = text.str();
-  spec.triple = llvm::sys::getDefaultTargetTriple();
-  SmallVector<StringRef> parts;
   if (text == "host") {
-    spec.cpu = llvm::sys::getHostCPUName().str();
-    llvm::SubtargetFeatures features;
-    for (const auto &feature : llvm::sys::getHostCPUFeatures())
-      features.AddFeature(feature.first(), feature.second);
-    // A virtual machine may hide features of the CPU that it names.
-    spec.features = features.getString();
-  } else {
-    if (text.contains(':')) {
-      auto [arch, rest] = text.split(':');
-      if (arch == "x86-64")
-        spec.triple = "x86_64-unknown-linux-gnu";
-      else if (arch == "aarch64")
-        spec.triple = "aarch64-unknown-linux-gnu";
-      else
-        return makeError("unknown architecture '{0}' in target '{1}': expected "
-                         "x86-64 or aarch64",
-                         arch, spec.name);
-      text = rest;
-    }
-    text.split(parts, '+');
-    spec.cpu = parts.front().str();
-    for (StringRef feature : ArrayRef(parts).drop_front())
-      spec.features += (spec.features.empty() ? "+" : ",+") + feature.str();
-    if (llvm::any_of(parts, [](StringRef part) { return part.empty(); }))
-      return makeError("target '{0}' lacks a CPU or a feature", spec.name);
+    llvm::Expected<std::string> name = nameHost();
+    if (!name)
+      return name.takeError();
+    spec.name = *name;
+    text = spec.name;
   }
-
+  StringRef arch = getHostArch();
+  if (text.contains(':'))
+    std::tie(arch, text) = text.split(':');
+  // The same on every machine.
+  if (arch == "x86-64")
+    spec.triple = "x86_64-unknown-linux-gnu";
+  else if (arch == "aarch64")
+    spec.triple = "aarch64-unknown-linux-gnu";
+  else
+    return makeError("unknown architecture '{0}' in target '{1}': expected "
+                     "x86-64 or aarch64",
+                     arch, spec.name);
   llvm::Triple triple(spec.triple);
   std::string message;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return makeError("target '{0}': {1}", spec.name, message);
-  // Named without a CPU, so that nothing is printed about a wrong one.
-  std::unique_ptr<llvm::MCSubtargetInfo> names(
-      target->createMCSubtargetInfo(triple, "", ""));
-  if (llvm::Error error = checkNames(*names, spec))
-    return std::move(error);
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      target->createMCSubtargetInfo(triple, spec.cpu, spec.features));
-  auto has = [&](StringRef feature) {
-    return info->checkFeatures(("+" + feature).str());
-  };
 
+  SmallVector<StringRef> features;
+  text.split(features, '+');
+  if (llvm::any_of(features, [](StringRef part) { return part.empty(); }))
+    return makeError("target '{0}' lacks a CPU or a feature", spec.name);
+  spec.tuneCpu = features.front().str();
+  features.erase(features.begin());
+  llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>> info =
+      findCpu(*target, triple, spec.tuneCpu, features, spec.name);
+  if (!info)
+    return info.takeError();
+
+  auto isChecked = [&](StringRef feature) {
+    return triple.isX86() ? isCheckedX86(*target, triple, feature)
+                          : feature == "neon" || feature == "fp-armv8";
+  };
+  for (StringRef feature : features)
+    if (!isChecked(feature))
+      return makeError("feature '{0}' in target '{1}' is none that a library "
+                       "can check for",
+                       feature, spec.name);
   if (triple.isX86()) {
-    // Reported by cpuid as one level; LLVM has no such level.
-    if (!has("avx2") || !has("fma") || !has("f16c") || !has("bmi2"))
-      return makeError("target '{0}' is below x86-64-v3: it lacks AVX2, FMA, "
-                       "F16C or BMI2",
-                       spec.name);
-    spec.cpuFeatures = kCpuFeatureX86V3;
-    if (has("avx512f") && has("avx512bw") && has("avx512dq") &&
-        has("avx512vl")) {
-      spec.cpuFeatures |= kCpuFeatureX86V4;
-      spec.vectorBytes = 64;
-      spec.hasBF16Conversion = has("avx512bf16");
-      if (spec.hasBF16Conversion)
-        spec.cpuFeatures |= kCpuFeatureAvx512Bf16;
-    }
-    // The code must run wherever the check passes.
-    auto remove = [&](StringRef feature) {
-      spec.features += (spec.features.empty() ? "-" : ",-") + feature.str();
-    };
-    for (StringRef feature : kUncheckedX86) {
-      if (!has(feature))
-        continue;
-      if (llvm::is_contained(parts, feature))
-        return makeError("feature '{0}' in target '{1}' is none that a library "
-                         "can check for",
-                         feature, spec.name);
-      remove(feature);
-    }
-    if (has("avx512f") && !(spec.cpuFeatures & kCpuFeatureX86V4))
-      remove("avx512f");
-  } else {
-    spec.vectorBytes = 16;
-    spec.hasBF16Conversion = has("bf16");
+    if (!setX86Level(spec, [&](StringRef feature) {
+          return (*info)->checkFeatures(("+" + feature).str());
+        }))
+      return makeFloorError(spec.name);
+    return spec;
   }
+  // Every CPU has NEON. For more than that, an entry would have to ask the
+  // operating system.
+  spec.cpu = "generic";
+  spec.vectorBytes = 16;
   return spec;
+}
+
+llvm::Expected<std::vector<TargetSpec>>
+TargetSpec::parseAll(ArrayRef<std::string> texts,
+                     std::vector<TargetSpec> &unused) {
+  std::vector<TargetSpec> specs;
+  for (StringRef text :
+       texts.empty() ? SmallVector<StringRef>{"host"}
+                     : SmallVector<StringRef>(texts.begin(), texts.end())) {
+    llvm::Expected<TargetSpec> spec = parse(text);
+    if (!spec)
+      return spec.takeError();
+    if (!specs.empty() && specs.front().triple != spec->triple)
+      return makeError("targets '{0}' and '{1}' are of different "
+                       "architectures, which cannot share a library",
+                       specs.front().name, spec->name);
+    bool isUsed = llvm::none_of(specs, [&](const TargetSpec &other) {
+      return other.cpuFeatures == spec->cpuFeatures;
+    });
+    (isUsed ? specs : unused).push_back(std::move(*spec));
+  }
+  // Each level has what those below it have, so its bits are the larger number.
+  llvm::sort(specs, [](const TargetSpec &a, const TargetSpec &b) {
+    return a.cpuFeatures > b.cpuFeatures;
+  });
+  return specs;
 }
 
 std::unique_ptr<llvm::TargetMachine> TargetSpec::createTargetMachine() const {

@@ -345,14 +345,14 @@ static std::optional<int> parseArguments(int argc, char **argv,
     return usage("unknown threads '" + *threads + "': expected none");
   if (threads)
     request.threads = Threads::None;
-  if (targets.size() > 1)
+  std::vector<TargetSpec> unused;
+  llvm::Expected<std::vector<TargetSpec>> specs =
+      TargetSpec::parseAll(targets, unused);
+  if (!specs)
+    return usage(llvm::toString(specs.takeError()));
+  if (specs->size() > 1)
     return usage("several targets in one library are not supported");
-
-  llvm::Expected<TargetSpec> target =
-      TargetSpec::parse(targets.empty() ? "host" : targets.front());
-  if (!target)
-    return usage(llvm::toString(target.takeError()));
-  request.target = *target;
+  request.target = specs->front();
   return std::nullopt;
 }
 

@@ -9,11 +9,13 @@
 #ifndef POSENC_TARGET_TARGETSPEC_H
 #define POSENC_TARGET_TARGETSPEC_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class TargetMachine;
@@ -23,9 +25,12 @@ namespace mlir::posenc {
 
 /// A target of `--target=`, and the facts about it that lowering asks for.
 struct TargetSpec {
-  /// As the user wrote it.
+  /// As the user wrote it; `host` as `ARCH:CPU`, which gives the same code on
+  /// every machine.
   std::string name;
-  std::string triple, cpu, features;
+  /// `cpu` and `features` are what the code may use, `tuneCpu` is what it shall
+  /// be fast on.
+  std::string triple, cpu, features, tuneCpu;
   /// Bytes of the widest vector worth using.
   unsigned vectorBytes = 32;
   /// CpuFeature bits that an entry checks before a kernel runs.
@@ -34,8 +39,16 @@ struct TargetSpec {
   bool hasBF16Conversion = false;
 
   /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
-  /// x86-64-v3 (AVX2, FMA, F16C) is an error.
+  /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry
+  /// cannot check for.
   static llvm::Expected<TargetSpec> parse(llvm::StringRef text);
+
+  /// Parses several for one library; none are `host`. The first that a CPU has
+  /// the features for is the best for it: one that no CPU would get, because
+  /// another before it needs the same, is left out and put into `unused`.
+  /// Different architectures are an error.
+  static llvm::Expected<std::vector<TargetSpec>>
+  parseAll(llvm::ArrayRef<std::string> texts, std::vector<TargetSpec> &unused);
 
   /// The code generator for this target, for position-independent code.
   std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
