@@ -36,8 +36,22 @@ static Owner getOwner(const Dl_info &info) {
   return Owner::System;
 }
 
+static bool isLibc(const Dl_info &info) {
+  return llvm::sys::path::filename(info.dli_fname).starts_with("libc.so");
+}
+
+static bool isAllocator(const Dl_info &info) {
+  StringRef name = info.dli_sname ? info.dli_sname : "";
+  // A function of libc has several names.
+  name.consume_front("__libc_");
+  return llvm::is_contained({"malloc", "calloc", "realloc", "free", "cfree",
+                             "memalign", "posix_memalign", "aligned_alloc"},
+                            name);
+}
+
 Backtrace posenc::fuzz::explainFrames(llvm::ArrayRef<void *> frames) {
   Backtrace result;
+  bool isInnermost = true;
   bool isWhole = frames.size() < size_t(maxFrames);
   llvm::SmallVector<Owner> owners;
   unsigned placeFrames = 0;
@@ -47,6 +61,12 @@ Backtrace posenc::fuzz::explainFrames(llvm::ArrayRef<void *> frames) {
     char *address = static_cast<char *>(frame) - 1;
     bool known = dladdr(address, &info) && info.dli_fname;
     owners.push_back(known ? getOwner(info) : Owner::System);
+    // The handler itself is the first frame.
+    if (owners.size() > 1 && isInnermost) {
+      result.isElsewhere |= owners.back() == Owner::Foreign ||
+                            (known && isLibc(info) && isAllocator(info));
+      isInnermost = known && isLibc(info);
+    }
     if (!known || owners.size() > 40)
       continue;
     std::string name =

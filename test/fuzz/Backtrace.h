@@ -24,6 +24,8 @@ struct Backtrace {
   /// Nothing of this project is between the fault and the call of a pass
   /// manager, the parser or the like.
   bool isForeign = false;
+  /// The fault is within LLVM or MLIR, malloc or free, whoever called them.
+  bool isElsewhere = false;
   /// The innermost frames, one a line.
   std::string text;
   /// The first of them that say where it is.

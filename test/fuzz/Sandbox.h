@@ -70,6 +70,10 @@ struct SandboxOptions {
   unsigned cpuSeconds = 10, wallSeconds = 120;
   /// Address space of a child, in bytes; none under a sanitizer.
   size_t memory = size_t(6) << 30;
+  /// Whether the inputs are read by code that damages the heap and makes
+  /// objects that are invalid: what LLVM, MLIR, malloc and free then run into
+  /// counts as foreign, whoever called them.
+  bool readerIsSuspect = false;
   /// After so many failures the rest is not run.
   size_t maxFailures = 10;
 };

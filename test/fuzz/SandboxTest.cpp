@@ -28,8 +28,10 @@ namespace {
 constexpr size_t count = 40, culprit = 17;
 
 /// Runs `count` inputs, of which the culprit does harm.
-Summary runWith(const std::function<std::string()> &harm) {
+Summary runWith(const std::function<std::string()> &harm,
+                bool readerIsSuspect = false) {
   SandboxOptions options;
+  options.readerIsSuspect = readerIsSuspect;
   options.batch = 25;
   options.cpuSeconds = 1;
   options.wallSeconds = 3;
@@ -153,6 +155,25 @@ TEST(SandboxTest, ForeignFaultsAreCounted) {
   EXPECT_TRUE(summary.failures.empty());
   EXPECT_EQ(summary.foreign, 1u);
   EXPECT_EQ(summary.executed, count);
+}
+
+/// A heap that is damaged is whoever's fault the caller says.
+TEST(SandboxTest, HeapFaultsAreCounted) {
+  auto harm = [] {
+    void *volatile block = std::malloc(2000);
+    std::free(block);
+    std::free(block);
+    return "";
+  };
+  expectOne(runWith(harm), Fault::Signal);
+  Summary summary = runWith(harm, /*readerIsSuspect=*/true);
+  EXPECT_TRUE(summary.failures.empty());
+  EXPECT_EQ(summary.foreign, 1u);
+  auto assertion = [] {
+    std::abort();
+    return "";
+  };
+  expectOne(runWith(assertion, /*readerIsSuspect=*/true), Fault::Signal);
 }
 
 /// What the tools make of the same faults: exit code 1 and a message.

@@ -91,7 +91,6 @@ Targets::Targets() : context(MLIRContext::Threading::DISABLED) {
   registerOnce();
   registerAllDialects(registry);
   context.appendDialectRegistry(registry);
-  target = llvm::cantFail(TargetSpec::parse("x86-64:x86-64-v3"));
 }
 
 /// Prints in both forms.
@@ -137,7 +136,9 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
   return {"", Code};
 }
 
-Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
+/// Reads and prints a module. Where there is none, `wrong` is what the tools
+/// must not do: fail without a word.
+OwningOpRef<ModuleOp> Targets::load(llvm::StringRef text, std::string &wrong) {
   // A file without a name, so that it is read just as the tools read it.
   int file = memfd_create("input", MFD_CLOEXEC);
   bool whole = write(file, text.data(), text.size()) == ssize_t(text.size());
@@ -150,10 +151,25 @@ Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
   if (!module) {
     // What is no error of MLIR was printed.
     bool printed = lseek(STDERR_FILENO, 0, SEEK_CUR) != logged;
-    return {printed ? "" : errors.check(true, "reading"), Refused};
+    wrong = printed ? "" : errors.check(true, "reading");
+    return nullptr;
   }
   printModule(*module);
+  return module;
+}
 
+Outcome Targets::readModule(llvm::StringRef text) {
+  std::string wrong;
+  OwningOpRef<ModuleOp> module = load(text, wrong);
+  return {wrong, module ? Read : Refused};
+}
+
+Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
+  std::string wrong;
+  OwningOpRef<ModuleOp> module = load(text, wrong);
+  if (!module)
+    return {wrong, Refused};
+  ErrorCounter errors(context);
   auto runPipeline = [&](StringRef pipeline) {
     OwningOpRef<ModuleOp> copy = module->clone();
     PassManager manager(&context);
@@ -174,7 +190,9 @@ Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
   // Most of the time goes into LLVM, which is least to be doubted.
   uint64_t rest = choice / count / count % 16;
   Reached last = rest == 0 ? Code : rest < 4 ? LLVMIR : LLVMDialect;
-  return compileModule(*module, target, errors, last);
+  if (!target)
+    target = llvm::cantFail(TargetSpec::parse("x86-64:x86-64-v3"));
+  return compileModule(*module, *target, errors, last);
 }
 
 Outcome Targets::runConfig(llvm::StringRef text) {

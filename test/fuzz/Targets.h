@@ -13,6 +13,7 @@
 
 #include "posenc/Target/TargetSpec.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -29,14 +30,19 @@ public:
   /// Wrong is a failure without an error; success, and failure with an error,
   /// are both as they should be.
   Outcome runConfig(llvm::StringRef text);
+  /// No more than what a tool does before it lowers anything.
+  Outcome readModule(llvm::StringRef textOrBytecode);
   /// `choice` says which passes run besides the pipelines, and whether to
   /// generate code.
   Outcome runModule(llvm::StringRef textOrBytecode, uint64_t choice);
 
 private:
+  mlir::OwningOpRef<mlir::ModuleOp> load(llvm::StringRef textOrBytecode,
+                                         std::string &wrong);
+
   mlir::DialectRegistry registry;
   mlir::MLIRContext context;
-  mlir::posenc::TargetSpec target;
+  std::optional<mlir::posenc::TargetSpec> target;
 };
 
 } // namespace posenc::fuzz
