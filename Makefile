@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 BIN = $(BUILD)/bin
 
-.PHONY: all setup build demo test test-asan docs clean
+.PHONY: all setup build demo bench test test-asan docs clean
 
 all: build
 
@@ -19,6 +19,9 @@ build: setup
 
 demo: build
 	@$(BIN)/posenc-demo
+
+bench: build
+	@$(BIN)/posenc-bench --suite --benchmark_out=$(BUILD)/bench.json
 
 test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends

@@ -8,8 +8,8 @@
 
 #include "posenc/Run/Inputs.h"
 
-#include "Fill.h"
 #include "InputText.h"
+#include "posenc/Run/Fill.h"
 #include "posenc/Support/Memory.h"
 #include "posenc/runtime/npy.h"
 

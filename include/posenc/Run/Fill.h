@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_RUN_FILL_H
-#define POSENC_LIB_RUN_FILL_H
+#ifndef POSENC_RUN_FILL_H
+#define POSENC_RUN_FILL_H
 
 #include "posenc/runtime/Array.h"
 
@@ -32,4 +32,4 @@ llvm::Expected<int64_t> parseInteger(posenc_dtype dtype, llvm::StringRef text);
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_RUN_FILL_H
+#endif // POSENC_RUN_FILL_H

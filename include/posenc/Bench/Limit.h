@@ -1,0 +1,77 @@
+//===- Limit.h - how fast the machine moves bytes ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_BENCH_LIMIT_H
+#define POSENC_BENCH_LIMIT_H
+
+#include "posenc/Bench/ByteRun.h"
+#include "posenc/runtime/types.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mlir::posenc {
+
+/// Memory that is gone through: in each of `rows` rows, `stride` bytes apart,
+/// the same runs of bytes. All is one run where nothing is left out.
+struct Region {
+  char *data = nullptr;
+  int64_t rows = 1;
+  int64_t stride = 0;
+  std::vector<ByteRun> runs;
+
+  static Region create(void *data, int64_t bytes);
+  int64_t bytes() const;
+};
+
+/// The least that a kernel has to do with one of its outputs, as plain loops
+/// with the vectors of this CPU do it.
+struct StreamStep {
+  enum Kind {
+    Scale, ///< x *= a, in place: what is read and written is the same
+    Copy,  ///< every byte is read at one place and written at another
+    Fill   ///< memset: nothing is read
+  };
+  Kind kind = Scale;
+  posenc_dtype dtype = POSENC_F32;
+  Region to;
+  /// For Copy; of the same form as `to`.
+  Region from;
+
+  /// Bytes that move: read and written.
+  int64_t bytes() const { return kind == Fill ? to.bytes() : 2 * to.bytes(); }
+};
+
+/// A way to do all steps, and its name.
+struct Stream {
+  std::string name;
+  std::vector<StreamStep> steps;
+  /// Copies go around the caches.
+  bool nonTemporal = false;
+
+  int64_t bytes() const;
+  /// Does the steps, each divided among `threads` threads.
+  void run(int threads) const;
+};
+
+/// The ways to do these steps among which the fastest is the limit: copies with
+/// memcpy and around the caches, or else just one.
+std::vector<Stream> createStreams(std::vector<StreamStep> steps);
+
+/// The cache lines that a window of each row touches, of `count` rows of
+/// `rowBytes` that begin at `data`; all of it if the window is the row.
+Region getTouchedLines(void *data, int64_t count, int64_t rowBytes,
+                       int64_t windowOffset, int64_t windowBytes);
+
+/// Bytes of the largest cache; a guess where the system does not tell.
+int64_t getLastLevelCacheBytes();
+
+} // namespace mlir::posenc
+
+#endif // POSENC_BENCH_LIMIT_H

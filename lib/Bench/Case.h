@@ -1,0 +1,67 @@
+//===- Case.h - what to measure ---------------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_BENCH_CASE_H
+#define POSENC_LIB_BENCH_CASE_H
+
+#include "posenc/Tools/Input.h"
+#include "posenc/runtime/types.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::posenc {
+
+/// An argument that the tool makes.
+struct CaseInput {
+  enum Values {
+    Random,
+    Iota,    ///< along the last dimension
+    Shuffled ///< the same numbers in random order
+  };
+  posenc_dtype dtype = POSENC_F32;
+  std::vector<int64_t> shape;
+  Values values = Random;
+  /// An integer by value, not an array.
+  std::optional<int64_t> scalar;
+};
+
+/// What the time of a kernel is compared with.
+enum class LimitKind {
+  Auto, ///< what each output needs: in place, copy, or memset
+  InPlace,
+  Copy,
+  Memset
+};
+
+/// A function of a module, config or library, and its arguments.
+struct Case {
+  /// family/variant/dtype/shape
+  std::string name;
+  /// The text of a module or, where that is empty, the path of an input.
+  std::string module, path;
+  std::string function;
+  /// As posenc-compile takes it; empty is this machine.
+  std::string target;
+  InputOptions inputOptions;
+  /// Either of them.
+  std::vector<CaseInput> inputs;
+  std::vector<std::string> inputTexts;
+  bool inPlace = true;
+  LimitKind limit = LimitKind::Auto;
+  std::vector<int> threads = {1};
+};
+
+/// One text for several shapes: "1x16x32+8x128" where they differ in one
+/// dimension.
+std::string formatShapes(const std::vector<std::vector<int64_t>> &shapes);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_BENCH_CASE_H

@@ -1,0 +1,172 @@
+//===- CaseInputs.cpp - the arguments of a case -----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CaseInputs.h"
+
+#include "posenc/Bench/Limit.h"
+#include "posenc/Run/Fill.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+
+using namespace mlir::posenc;
+namespace runtime = ::posenc::runtime;
+
+static bool isInteger(posenc_dtype dtype) {
+  return dtype == POSENC_I64 || dtype == POSENC_I32 || dtype == POSENC_INDEX;
+}
+
+/// Random numbers that repeat: to make as many as memory holds takes longer
+/// than the measurement.
+static llvm::Error fillRepeated(const runtime::Array &array, uint64_t seed) {
+  constexpr size_t periodElements = 1 << 16;
+  size_t count = std::min<size_t>(array.numElements(), periodElements);
+  llvm::Expected<runtime::Array> period =
+      allocateArray(array.dtype(), {static_cast<int64_t>(count)});
+  if (!period)
+    return period.takeError();
+  if (llvm::Error error = fillRandom(*period, seed))
+    return error;
+  char *data = array.dataAs<char>();
+  for (size_t done = 0, all = array.sizeInBytes(); done < all;) {
+    size_t bytes = std::min(period->sizeInBytes(), all - done);
+    std::memcpy(data + done, period->data(), bytes);
+    done += bytes;
+  }
+  return llvm::Error::success();
+}
+
+static void storePositions(const runtime::Array &array,
+                           const std::vector<int64_t> &row) {
+  for (size_t i = 0, count = array.numElements(); i < count; ++i) {
+    int64_t value = row[i % row.size()];
+    if (array.dtype() == POSENC_I32)
+      array.dataAs<int32_t>()[i] = static_cast<int32_t>(value);
+    else
+      array.dataAs<int64_t>()[i] = value;
+  }
+}
+
+static llvm::Error fillArray(const runtime::Array &array,
+                             CaseInput::Values values, uint64_t seed) {
+  if (values == CaseInput::Random)
+    return fillRepeated(array, seed);
+  std::vector<int64_t> row(array.shape().empty() ? 1 : array.shape().back());
+  for (size_t i = 0; i < row.size(); ++i)
+    row[i] = static_cast<int64_t>(i);
+  if (values == CaseInput::Shuffled) {
+    std::mt19937_64 generator(seed);
+    for (size_t i = row.size(); i > 1; --i)
+      std::swap(row[i - 1], row[generator() % i]);
+  }
+  storePositions(array, row);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<Input>>
+mlir::posenc::createCaseInputs(llvm::ArrayRef<CaseInput> inputs) {
+  std::vector<Input> created;
+  for (auto [number, wanted] : llvm::enumerate(inputs)) {
+    Input input;
+    input.isScalar = wanted.scalar.has_value();
+    if (input.isScalar) {
+      input.scalar = *wanted.scalar;
+    } else {
+      llvm::Expected<runtime::Array> array =
+          allocateArray(wanted.dtype, wanted.shape);
+      if (!array)
+        return array.takeError();
+      if (llvm::Error error = fillArray(*array, wanted.values, number))
+        return std::move(error);
+      input.array = std::move(*array);
+    }
+    created.push_back(std::move(input));
+  }
+  return created;
+}
+
+//===----------------------------------------------------------------------===//
+// Defaults
+//===----------------------------------------------------------------------===//
+
+/// The arguments where each dynamic size has this value.
+static std::vector<CaseInput>
+getInputs(runtime::Function function,
+          const std::map<std::string, int64_t> &sizes) {
+  std::vector<CaseInput> inputs;
+  for (size_t i = 0; i < function.numInputs(); ++i) {
+    runtime::Argument argument = function.input(i);
+    CaseInput input;
+    input.dtype = argument.dtype();
+    input.values = isInteger(input.dtype) ? CaseInput::Iota : CaseInput::Random;
+    if (argument.isScalar())
+      input.scalar = sizes.at(argument.name());
+    for (int32_t dim = 0; dim < argument.rank(); ++dim) {
+      std::string name = argument.sizeName(dim);
+      input.shape.push_back(name.empty() ? argument.size(dim) : sizes.at(name));
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+/// The bytes of all outputs, 0 if they do not follow from the inputs.
+static int64_t getOutputBytes(runtime::Function function,
+                              const std::vector<CaseInput> &inputs) {
+  std::vector<posenc_value> values;
+  for (const CaseInput &input : inputs) {
+    if (input.scalar)
+      values.push_back(runtime::scalar(*input.scalar));
+    else
+      values.push_back(runtime::tensor(
+          {nullptr, input.dtype, static_cast<int32_t>(input.shape.size()),
+           input.shape.data()}));
+  }
+  int64_t total = 0;
+  for (size_t i = 0; i < function.numOutputs(); ++i) {
+    std::vector<int64_t> shape;
+    std::string error;
+    if (!function.outputShape(values, i, shape, error))
+      return 0;
+    int64_t bytes =
+        static_cast<int64_t>(posenc_dtype_size(function.output(i).dtype()));
+    for (int64_t size : shape)
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, size) & INT64_MAX;
+    total += bytes;
+  }
+  return total;
+}
+
+std::vector<CaseInput>
+mlir::posenc::getDefaultInputs(runtime::Function function) {
+  // Sizes are named in order: batch, sequence. All but the last are 1.
+  std::map<std::string, int64_t> sizes;
+  std::string last;
+  auto see = [&](const std::string &name) {
+    if (!name.empty() && sizes.try_emplace(name, 1).second)
+      last = name;
+  };
+  for (size_t i = 0; i < function.numInputs(); ++i) {
+    runtime::Argument argument = function.input(i);
+    if (argument.isScalar())
+      see(argument.name());
+    for (int32_t dim = 0; dim < argument.rank(); ++dim)
+      see(argument.sizeName(dim));
+  }
+  constexpr int64_t least = 4096, most = int64_t(1) << 24;
+  int64_t bytes = std::max<int64_t>(
+      getOutputBytes(function, getInputs(function, sizes)), 1);
+  int64_t needed = 4 * getLastLevelCacheBytes() / bytes;
+  sizes[last] = std::clamp<int64_t>(llvm::PowerOf2Ceil(needed), least, most);
+  return getInputs(function, sizes);
+}

@@ -1,0 +1,27 @@
+//===- CaseInputs.h - the arguments of a case -------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_BENCH_CASEINPUTS_H
+#define POSENC_LIB_BENCH_CASEINPUTS_H
+
+#include "Case.h"
+#include "posenc/Run/Inputs.h"
+
+namespace mlir::posenc {
+
+/// Arrays with these values.
+llvm::Expected<std::vector<Input>>
+createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
+
+/// Arguments for any function: one batch of as many tokens as need memory
+/// beyond what caches hold, positions one after the other.
+std::vector<CaseInput> getDefaultInputs(::posenc::runtime::Function function);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_BENCH_CASEINPUTS_H

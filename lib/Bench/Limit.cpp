@@ -1,0 +1,219 @@
+//===- Limit.cpp - how fast the machine moves bytes -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Bench/Limit.h"
+
+#include "ScaleLoops.h"
+#include "Threads.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unistd.h>
+
+using namespace mlir::posenc;
+
+static constexpr int64_t kLine = 64;
+
+//===----------------------------------------------------------------------===//
+// What this CPU can do
+//===----------------------------------------------------------------------===//
+
+static const ScaleLoops &getLoops() {
+#if defined(__x86_64__)
+  bool hasAVX512 =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+  if (hasAVX512 && __builtin_cpu_supports("avx512bf16"))
+    return kAVX512BF16Loops;
+  if (hasAVX512)
+    return kAVX512Loops;
+  // Every CPU with AVX2 has the conversions of f16.
+  if (__builtin_cpu_supports("avx2"))
+    return kAVX2Loops;
+#endif
+  return kPortableLoops;
+}
+
+/// Null where the CPU has no such stores.
+static StreamingCopy getStreamingCopy() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return copyAVX512;
+  if (__builtin_cpu_supports("avx2"))
+    return copyAVX2;
+#endif
+  return nullptr;
+}
+
+static ScaleLoop getLoop(posenc_dtype dtype) {
+  const ScaleLoops &loops = getLoops();
+  switch (dtype) {
+  case POSENC_F64:
+    return loops.f64;
+  case POSENC_F16:
+    return loops.f16;
+  case POSENC_BF16:
+    return loops.bf16;
+  default:
+    return loops.f32;
+  }
+}
+
+int64_t mlir::posenc::getLastLevelCacheBytes() {
+  int64_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::string path = "/sys/devices/system/cpu/cpu0/cache/index" +
+                       std::to_string(index) + "/size";
+    auto text = llvm::MemoryBuffer::getFileAsStream(path);
+    if (!text)
+      break;
+    llvm::StringRef size = (*text)->getBuffer().trim();
+    int64_t unit = size.consume_back("K")   ? 1 << 10
+                   : size.consume_back("M") ? 1 << 20
+                                            : 1;
+    int64_t value;
+    if (!size.getAsInteger(10, value))
+      largest = std::max(largest, value * unit);
+  }
+  constexpr int64_t guess = 32 << 20;
+  return largest ? largest : guess;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+Region Region::create(void *data, int64_t bytes) {
+  return {static_cast<char *>(data), 1, bytes, {{0, bytes}}};
+}
+
+int64_t Region::bytes() const {
+  int64_t bytesOfRow = 0;
+  for (const ByteRun &run : runs)
+    bytesOfRow += run.bytes;
+  return rows * bytesOfRow;
+}
+
+/// Part `index` of `count`: whole rows, or whole lines of the only one.
+static Region getPart(Region region, int index, int count) {
+  int64_t bytes = region.bytes();
+  bool isRow = region.rows == 1;
+  int64_t total = isRow ? (bytes + kLine - 1) / kLine : region.rows;
+  int64_t begin = total * index / count, end = total * (index + 1) / count;
+  if (isRow)
+    return Region::create(region.data + begin * kLine,
+                          std::min(end * kLine, bytes) - begin * kLine);
+  region.data += begin * region.stride;
+  region.rows = end - begin;
+  return region;
+}
+
+Region mlir::posenc::getTouchedLines(void *data, int64_t count,
+                                     int64_t rowBytes, int64_t windowOffset,
+                                     int64_t windowBytes) {
+  // Which lines of a row are touched repeats after so many rows.
+  int64_t period = 1;
+  while (period * rowBytes % kLine != 0)
+    ++period;
+  if (windowBytes == rowBytes || count < period)
+    return Region::create(data, count * rowBytes);
+  Region region;
+  region.data = static_cast<char *>(data);
+  region.rows = count / period;
+  region.stride = period * rowBytes;
+  int64_t previousEnd = 0;
+  for (int64_t row = 0; row < period; ++row) {
+    int64_t begin = row * rowBytes + windowOffset;
+    int64_t end = begin + windowBytes;
+    begin = std::max(begin / kLine * kLine, previousEnd);
+    end = (end + kLine - 1) / kLine * kLine;
+    if (begin < end)
+      region.runs.push_back({begin, end - begin});
+    previousEnd = end;
+  }
+  return region;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+static void copyRun(char *to, const char *from, int64_t bytes,
+                    bool nonTemporal) {
+  if (nonTemporal && reinterpret_cast<uintptr_t>(to) % kLine == 0) {
+    int64_t lines = bytes / kLine * kLine;
+    getStreamingCopy()(to, from, lines);
+    to += lines;
+    from += lines;
+    bytes -= lines;
+  }
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+/// Calls body(offset, bytes) for every run.
+template <typename Body>
+static void forEachRun(const Region &region, Body body) {
+  for (int64_t row = 0; row < region.rows; ++row)
+    for (const ByteRun &run : region.runs)
+      body(row * region.stride + run.offset, run.bytes);
+}
+
+static void run(const StreamStep &step, int part, int numParts, float factor,
+                bool nonTemporal) {
+  Region to = getPart(step.to, part, numParts);
+  switch (step.kind) {
+  case StreamStep::Scale:
+    getLoop(step.dtype)({to.data, to.rows, to.stride, to.runs.data(),
+                         static_cast<int64_t>(to.runs.size())},
+                        factor);
+    return;
+  case StreamStep::Copy: {
+    Region from = getPart(step.from, part, numParts);
+    forEachRun(to, [&](int64_t offset, int64_t bytes) {
+      copyRun(to.data + offset, from.data + offset, bytes, nonTemporal);
+    });
+    return;
+  }
+  case StreamStep::Fill:
+    forEachRun(to, [&](int64_t offset, int64_t bytes) {
+      std::memset(to.data + offset, 0, static_cast<size_t>(bytes));
+    });
+    return;
+  }
+}
+
+int64_t Stream::bytes() const {
+  int64_t total = 0;
+  for (const StreamStep &step : steps)
+    total += step.bytes();
+  return total;
+}
+
+void Stream::run(int threads) const {
+  // One that the compiler does not know, and that leaves the data as it is.
+  static volatile float one = 1.0f;
+  float factor = one;
+  runThreads(threads, [&](int thread) {
+    for (const StreamStep &step : steps)
+      ::run(step, thread, threads, factor, nonTemporal);
+  });
+}
+
+std::vector<Stream> mlir::posenc::createStreams(std::vector<StreamStep> steps) {
+  bool hasCopy = llvm::any_of(steps, [](const StreamStep &step) {
+    return step.kind == StreamStep::Copy;
+  });
+  if (!hasCopy)
+    return {{"", std::move(steps), false}};
+  std::vector<Stream> streams = {{"memcpy", steps, false}};
+  if (getStreamingCopy())
+    streams.push_back({"streaming copy", std::move(steps), true});
+  return streams;
+}

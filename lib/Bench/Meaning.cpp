@@ -1,0 +1,72 @@
+//===- Meaning.cpp - what a function computes -------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Meaning.h"
+
+#include "posenc/IR/Posenc.h"
+#include "posenc/Registration/Registration.h"
+#include "posenc/Tools/Diagnostics.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// A pair is rotated with four products and two sums.
+static constexpr double kFlopsPerLane = 3;
+
+static void readResult(Operation *op, Meaning &meaning,
+                       Meaning::Result &result) {
+  if (auto rope = dyn_cast_or_null<RopeOp>(op)) {
+    meaning.family = "rope";
+    meaning.variant = stringifyPairing(rope.getPairing());
+    result.windowOffset = rope.getOffset();
+    result.windowSize = rope.getFrequencies().getDim();
+    result.flops = kFlopsPerLane;
+  } else if (auto rotate = dyn_cast_or_null<RotateOp>(op)) {
+    meaning.family = "rotate";
+    meaning.variant = stringifyPairing(rotate.getPairing());
+    result.flops = kFlopsPerLane;
+  } else if (auto table = dyn_cast_or_null<SinusoidalOp>(op)) {
+    meaning.family = "sinusoidal";
+    meaning.variant = stringifyTableOrder(table.getOrder());
+  } else if (isa_and_nonnull<SincosOp>(op)) {
+    meaning.family = "sincos";
+    meaning.variant = "table";
+  }
+}
+
+static Meaning getMeaning(FunctionOpInterface function) {
+  Meaning meaning;
+  meaning.family = function.getName().str();
+  meaning.variant = "kernel";
+  meaning.results.resize(function.getNumResults());
+  if (function.isExternal())
+    return meaning;
+  Operation *terminator = function.getFunctionBody().front().getTerminator();
+  for (auto [value, result] :
+       llvm::zip(terminator->getOperands(), meaning.results))
+    readResult(value.getDefiningOp(), meaning, result);
+  return meaning;
+}
+
+std::optional<std::vector<SourceFunction>>
+mlir::posenc::readSource(StringRef path, const InputOptions &options) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(context);
+  OwningOpRef<ModuleOp> module = loadModule(path, options, context);
+  if (!module)
+    return std::nullopt;
+  std::vector<SourceFunction> functions;
+  for (auto function : module->getOps<FunctionOpInterface>())
+    if (function.isPublic())
+      functions.push_back({function.getName().str(), getMeaning(function)});
+  return functions;
+}

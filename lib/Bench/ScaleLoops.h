@@ -1,0 +1,85 @@
+//===- ScaleLoops.h - x *= a for each type and vector width -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// What a programmer writes by hand: load, multiply, store; types of 16 bits are
+// widened, multiplied and rounded. Included where the compiler may use more
+// instructions than elsewhere, thus without any inline function of others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_BENCH_SCALELOOPS_H
+#define POSENC_LIB_BENCH_SCALELOOPS_H
+
+#include "posenc/Bench/ByteRun.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace mlir::posenc {
+
+/// The memory that a loop goes through, as Region in Limit.h.
+struct Rows {
+  char *data;
+  int64_t rows, stride;
+  const ByteRun *runs;
+  int64_t numRuns;
+};
+
+using ScaleLoop = void (*)(Rows rows, float factor);
+
+struct ScaleLoops {
+  ScaleLoop f64, f32, f16, bf16;
+};
+
+extern const ScaleLoops kPortableLoops;
+#if defined(__x86_64__)
+extern const ScaleLoops kAVX2Loops;
+extern const ScaleLoops kAVX512Loops;
+extern const ScaleLoops kAVX512BF16Loops;
+#endif
+
+/// Copies past the caches; `to` is aligned to 64 bytes and `bytes` is a
+/// multiple.
+using StreamingCopy = void (*)(char *to, const char *from, int64_t bytes);
+#if defined(__x86_64__)
+void copyAVX2(char *to, const char *from, int64_t bytes);
+void copyAVX512(char *to, const char *from, int64_t bytes);
+#endif
+
+/// Calls step(address, factor), which multiplies 64 bytes, all along a run.
+template <typename Step>
+inline __attribute__((always_inline)) void scaleRun(char *data, int64_t bytes,
+                                                    float factor, Step step) {
+  int64_t i = 0;
+  for (; i + 128 <= bytes; i += 128) {
+    step(data + i, factor);
+    step(data + i + 64, factor);
+  }
+  for (; i + 64 <= bytes; i += 64)
+    step(data + i, factor);
+  if (i == bytes)
+    return;
+  char rest[64] = {};
+  __builtin_memcpy(rest, data + i, static_cast<size_t>(bytes - i));
+  step(rest, factor);
+  __builtin_memcpy(data + i, rest, static_cast<size_t>(bytes - i));
+}
+
+template <typename Step>
+inline __attribute__((always_inline)) void scaleRows(const Rows &rows,
+                                                     float factor, Step step) {
+  for (int64_t row = 0; row < rows.rows; ++row)
+    for (int64_t i = 0; i < rows.numRuns; ++i)
+      scaleRun(rows.data + row * rows.stride + rows.runs[i].offset,
+               rows.runs[i].bytes, factor, step);
+}
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_BENCH_SCALELOOPS_H

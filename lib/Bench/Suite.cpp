@@ -1,0 +1,157 @@
+//===- Suite.cpp - the cases of make bench ----------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Suite.h"
+
+#include "RopeModule.h"
+#include "posenc/Bench/Limit.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <thread>
+
+using namespace mlir::posenc;
+
+namespace {
+
+class SuiteBuilder {
+public:
+  SuiteBuilder(SuiteSize size, const std::vector<int> &threads)
+      : size(size), fromMemoryThreads(threads) {
+    if (!fromMemoryThreads.empty())
+      return;
+    fromMemoryThreads = {1};
+    if (std::thread::hardware_concurrency() > 1)
+      fromMemoryThreads.push_back(2);
+  }
+
+  std::vector<Case> build();
+
+private:
+  /// As many tokens as need so much memory that caches do not help.
+  int64_t getTokensFromMemory(int64_t touchedBytesPerToken) const {
+    if (size == SuiteSize::Small)
+      return 256;
+    constexpr int64_t least = 16384;
+    int64_t needed = 4 * getLastLevelCacheBytes() / touchedBytesPerToken;
+    return std::max<int64_t>(least, llvm::PowerOf2Ceil(needed));
+  }
+  Case &add(const std::string &name) {
+    cases.emplace_back();
+    cases.back().name = name;
+    return cases.back();
+  }
+  Case &addRope(const std::string &variant, const RopeForm &form);
+  void addRopeOfTokens(const RopeForm &form, int64_t tokens);
+  void addSinusoidal(posenc_dtype dtype, int64_t dim);
+
+  SuiteSize size;
+  std::vector<int> fromMemoryThreads;
+  std::vector<Case> cases;
+};
+
+} // namespace
+
+/// From memory.
+Case &SuiteBuilder::addRope(const std::string &variant, const RopeForm &form) {
+  Case &added = add("rope/" + variant);
+  int64_t bytes = (form.queryHeads + form.keyHeads) * form.rotaryDim *
+                  int64_t(posenc_dtype_size(form.dtype));
+  setRope(form, getTokensFromMemory(bytes), added);
+  added.threads = fromMemoryThreads;
+  return added;
+}
+
+void SuiteBuilder::addRopeOfTokens(const RopeForm &form, int64_t tokens) {
+  setRope(form, tokens, add(std::string("rope/") + form.pairing));
+}
+
+void SuiteBuilder::addSinusoidal(posenc_dtype dtype, int64_t dim) {
+  Case &added = add("sinusoidal/interleaved");
+  setSinusoidal(dtype, dim,
+                getTokensFromMemory(dim * int64_t(posenc_dtype_size(dtype))),
+                added);
+  added.threads = fromMemoryThreads;
+}
+
+std::vector<Case> SuiteBuilder::build() {
+  for (const char *pairing : {"half", "interleaved"})
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16}) {
+      RopeForm form;
+      form.pairing = pairing;
+      form.dtype = dtype;
+      addRope(pairing, form);
+    }
+
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+    RopeForm form;
+    form.dtype = dtype;
+    addRope("half-out", form).inPlace = false;
+
+    RopeForm fewHeads = form;
+    fewHeads.queryHeads = 8;
+    fewHeads.keyHeads = 0;
+    fewHeads.headDim = fewHeads.rotaryDim = 64;
+    addRope("half", fewHeads);
+
+    // As in Phi-2.
+    RopeForm window = form;
+    window.keyHeads = 32;
+    window.headDim = 80;
+    window.rotaryDim = 32;
+    addRope("half-window", window);
+
+    // As in Qwen2-VL.
+    RopeForm sections = form;
+    sections.axes = "<contiguous, [16, 24, 24]>";
+    sections.numAxes = 3;
+    addRope("half-mrope", sections);
+
+    RopeForm axial = form;
+    axial.axes = "<axial, [32, 32]>";
+    axial.numAxes = 2;
+    addRope("half-axial", axial);
+
+    RopeForm ids = form;
+    ids.layout = RopeForm::Packed;
+    ids.positions = CaseInput::Shuffled;
+    addRope("half-ids", ids);
+
+    RopeForm headFirst = form;
+    headFirst.layout = RopeForm::BatchHeadFirst;
+    addRope("half-bhsd", headFirst);
+  }
+
+  RopeForm plain;
+  addRope("half-avx2", plain).target = "x86-64-v3";
+
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16}) {
+    RopeForm form;
+    form.dtype = dtype;
+    form.queryHeads = 8;
+    form.keyHeads = 0;
+    form.headDim = form.rotaryDim = 64;
+    addRopeOfTokens(form, 512);
+  }
+  for (int64_t tokens : {1, 32})
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+      RopeForm form;
+      form.dtype = dtype;
+      addRopeOfTokens(form, tokens);
+    }
+  for (int64_t dim : {64, 512, 4096})
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
+      addSinusoidal(dtype, dim);
+  return std::move(cases);
+}
+
+std::vector<Case> mlir::posenc::createSuite(SuiteSize size,
+                                            const std::vector<int> &threads) {
+  return SuiteBuilder(size, threads).build();
+}
