@@ -11,6 +11,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -24,6 +25,33 @@ SmallVector<Kernel> mlir::posenc::getKernels(ModuleOp module) {
             function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName))
       kernels.push_back({function, abi});
   return kernels;
+}
+
+MemRefType mlir::posenc::getKernelMemRefType(RankedTensorType tensor) {
+  if (tensor.getRank() < 2)
+    return MemRefType::get(tensor.getShape(), tensor.getElementType());
+  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
+  strides.back() = 1;
+  return MemRefType::get(
+      tensor.getShape(), tensor.getElementType(),
+      StridedLayoutAttr::get(tensor.getContext(), /*offset=*/0, strides));
+}
+
+std::string mlir::posenc::getPackedSymbol(StringRef function,
+                                          unsigned variant) {
+  return llvm::formatv("{0}.packed.{1}", function, variant).str();
+}
+
+std::optional<int64_t> mlir::posenc::getStaticBytes(RankedTensorType tensor) {
+  if (llvm::is_contained(tensor.getShape(), 0))
+    return 0;
+  std::optional<int64_t> bytes = tensor.getElementType().isIndex()
+                                     ? 8
+                                     : tensor.getElementTypeBitWidth() / 8;
+  for (int64_t size : tensor.getShape())
+    if (bytes && !ShapedType::isDynamic(size))
+      bytes = llvm::checkedMul(*bytes, size);
+  return bytes;
 }
 
 std::string mlir::posenc::getSizeName(AbiAttr abi, int64_t number) {

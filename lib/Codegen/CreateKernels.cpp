@@ -8,6 +8,7 @@
 
 #include "SizeAnalysis.h"
 
+#include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 
@@ -159,8 +160,7 @@ static LogicalResult createKernel(RewriterBase &rewriter,
           rewriter.getBoolAttr(false));
   SmallVector<Value> destinations;
   for (Type type : function.getResultTypes()) {
-    auto tensor = cast<RankedTensorType>(type);
-    auto memref = MemRefType::get(tensor.getShape(), tensor.getElementType());
+    MemRefType memref = getKernelMemRefType(cast<RankedTensorType>(type));
     if (failed(function.insertArgument(function.getNumArguments(), memref, {},
                                        loc)))
       return failure();

@@ -36,11 +36,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCSEPass());
 
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
-  bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
-  bufferize.functionBoundaryTypeConversion =
-      bufferization::LayoutMapOption::IdentityLayoutMap;
-  manager.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  manager.addPass(createPosencBufferizeKernelsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // Copies of a tile to itself show as such only now.

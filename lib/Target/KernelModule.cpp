@@ -120,7 +120,7 @@ mlir::posenc::translateModule(ModuleOp module, llvm::LLVMContext &context,
   PosencEmitCInterfacePassOptions options;
   options.prefix = prefix.str();
   options.targets = target.name;
-  options.cpuFeatures = target.cpuFeatures;
+  options.cpuFeatures = {target.cpuFeatures};
   manager.addPass(createPosencEmitCInterfacePass(options));
   if (failed(manager.run(module)))
     return nullptr;

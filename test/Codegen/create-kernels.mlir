@@ -10,7 +10,7 @@
 
 // Sizes that the operation requires to be equal are one; q_out may be q.
 // CHECK-LABEL: func.func @rope
-// CHECK-SAME: (%[[Q:.*]]: tensor<?x?x8x16xf32> {bufferization.writable = false, posenc.name = "q"}, %{{.*}}: tensor<?x?xi64> {{.*}}, %[[OUT:.*]]: memref<?x?x8x16xf32>)
+// CHECK-SAME: (%[[Q:.*]]: tensor<?x?x8x16xf32> {bufferization.writable = false, posenc.name = "q"}, %{{.*}}: tensor<?x?xi64> {{.*}}, %[[OUT:.*]]: memref<?x?x8x16xf32, strided<[?, ?, ?, 1]>>)
 // CHECK-SAME: #posenc.arg<"q", tensor<?x?x8x16xf32>, [0, 1]>, #posenc.arg<"in1", tensor<?x?xi64>, [0, 1]>
 // CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x?x8x16xf32>, [0, 1]>], sizes = [-1, -1], in_place = [0]
 // CHECK: %[[TO:.*]] = bufferization.to_tensor %[[OUT]] restrict writable

@@ -28,6 +28,20 @@ def PosencCreateKernelsPass
                            "::mlir::posenc::PosencDialect"];
 }
 
+def PosencBufferizeKernelsPass
+    : Pass<"posenc-bufferize-kernels", "::mlir::ModuleOp"> {
+  let summary = "Bufferize a module whose kernels take strided memrefs";
+  let description = [{
+    Upstream's `one-shot-bufferize` with function boundaries, except for their
+    layouts. The last dimension of an argument is contiguous and all others
+    have strides of their own, so that one kernel serves the views that a caller
+    has. The memory of a kernel's argument begins at its pointer; private
+    functions also take and return what begins within a buffer.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def PosencTilePositionsPass
     : InterfacePass<"posenc-tile-positions", "::mlir::FunctionOpInterface"> {
   let summary = "Tile operations on tensors to one position each";
@@ -128,10 +142,16 @@ def PosencEmitCInterfacePass
     : Pass<"posenc-emit-c-interface", "::mlir::ModuleOp"> {
   let summary = "Emit the C entries and metadata of a kernel library";
   let description = [{
-    For each function with `posenc.abi` in the LLVM dialect, emits
-    `<prefix>_<function>`, which takes plain pointers and sizes; and once
-    `<prefix>_metadata` and `<prefix>_set_parallel_for`. All else becomes
-    internal.
+    For each function with `posenc.abi` in the LLVM dialect, emits its packed
+    form `<function>.packed.<variant>`, which takes the arguments of a call as
+    an array of words. Unless `entries` is false, emits also `<prefix>_<function>`,
+    which takes plain pointers and sizes and calls the first variant that the
+    CPU can run; and once `<prefix>_metadata` and `<prefix>_set_parallel_for`.
+    All else becomes internal.
+
+    A library for several targets is made of one module for each, with the same
+    functions: the pass gives each its own `variant`, all of them the same
+    `cpu-features`, and one of them the entries; then the modules are linked.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
@@ -139,8 +159,13 @@ def PosencEmitCInterfacePass
            "Prefix of the exported symbols">,
     Option<"targets", "targets", "std::string", /*default=*/"\"\"",
            "Names of the targets, for the metadata">,
-    Option<"cpuFeatures", "cpu-features", "uint64_t", /*default=*/"0",
-           "Bit set of the CPU features that an entry checks for">
+    ListOption<"cpuFeatures", "cpu-features", "uint64_t",
+               "For each variant, best first, the bit set of the CPU features "
+               "that it needs (default: one that needs none)">,
+    Option<"variant", "variant", "unsigned", /*default=*/"0",
+           "Which of the variants the kernels of this module are">,
+    Option<"entries", "entries", "bool", /*default=*/"true",
+           "Emit the entries, and what a library has once">
   ];
 }
 

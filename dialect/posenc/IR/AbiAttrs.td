@@ -39,9 +39,10 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
   let summary = "the C signature of a kernel";
   let description = [{
     Stands on a function whose arguments are the inputs, then the outputs, as
-    memrefs with the identity layout (or what they are lowered to). `sizes`
-    has an entry for each distinct dynamic size: -1 if the size is an argument
-    of the C entry, else the number of the scalar input that gives it.
+    memrefs whose last dimension is contiguous, with any other strides (or as
+    what these are lowered to). `sizes` has an entry for each distinct dynamic
+    size: -1 if the size is an argument of the C entry, else the number of the
+    scalar input that gives it.
     `in_place` has an entry for each output: the number of the input whose
     memory it may be, or -1 if it must not overlap any input.
 

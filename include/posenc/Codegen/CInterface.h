@@ -22,6 +22,13 @@ inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 
+/// The symbol of the packed form of a function's variant.
+std::string getPackedSymbol(StringRef function, unsigned variant);
+
+/// The bytes of an element times the static sizes; nothing if no memory has as
+/// many.
+std::optional<int64_t> getStaticBytes(RankedTensorType tensor);
+
 /// CPU features that an entry can check for, a bit each.
 enum CpuFeature : uint64_t {
   kCpuFeatureX86V3 = 1,
@@ -33,6 +40,10 @@ using Kernel = std::pair<FunctionOpInterface, AbiAttr>;
 
 /// The functions of a module that have a signature, in order.
 SmallVector<Kernel> getKernels(ModuleOp module);
+
+/// The memory of a kernel's tensor argument: the last dimension is contiguous,
+/// the others have any stride.
+MemRefType getKernelMemRefType(RankedTensorType tensor);
 
 /// The name of size `number` of a signature, in headers and metadata.
 std::string getSizeName(AbiAttr abi, int64_t number);

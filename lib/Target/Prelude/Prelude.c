@@ -11,37 +11,12 @@
  * no state but the host's parallel loop, allocates nothing, and calls nothing
  * but libgomp, and that only with POSENC_OPENMP. */
 
-#include <stddef.h>
-#include <stdint.h>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include "Cpu.h"
+#include "Description.h"
+#include "View.h"
 
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
-typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
-
-/* What an entry knows of its arguments; made by posenc-emit-c-interface.
- * `words` are the inputs, outputs and sizes of a call. */
-struct Description {
-  int64_t cpuFeatures;
-  int64_t isChunked;
-  int64_t firstSize, numSizes; /* words */
-  int64_t numTensors;
-  int64_t tensors[]; /* struct Tensor, one behind the other */
-};
-
-struct Tensor {
-  int64_t word;
-  int64_t isOutput;
-  int64_t inPlace;     /* word of the input it may be, or -1 */
-  int64_t staticBytes; /* element size times the static sizes */
-  int64_t numSizes;
-  int64_t sizes[]; /* words */
-};
-
-enum { kOk, kNull, kSize, kOverlap, kCpu };
 
 /* Less work than this is not worth waking a thread for. */
 #define BYTES_PER_CHUNK (128 * 1024)
@@ -52,50 +27,12 @@ static void *hostContext;
 
 void setParallelFor(ParallelFor parallelFor,
                     void *context) __asm__("posenc.set_parallel_for");
-int32_t launch(const struct Description *description, int64_t *words,
-               Packed packed) __asm__("posenc.launch");
+int32_t launch(const struct Description *description,
+               int64_t *words) __asm__("posenc.launch");
 
 void setParallelFor(ParallelFor parallelFor, void *context) {
   hostParallelFor = parallelFor;
   hostContext = context;
-}
-
-static int64_t hasCpuFeatures(int64_t wanted) {
-#if defined(__x86_64__)
-  /* Bits of CpuFeature in include/posenc/Codegen/CInterface.h. */
-  static int64_t known = -1;
-  if (known < 0) {
-    int64_t found = 0;
-    unsigned a, b, c, d;
-    if (__get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE)) {
-      unsigned leaf1 = c, low, high;
-      __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-      unsigned lzcnt = 0;
-      if (__get_cpuid(0x80000001, &a, &b, &c, &d))
-        lzcnt = c & bit_LZCNT;
-      if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
-        unsigned leaf1Wanted = bit_FMA | bit_MOVBE | bit_F16C | bit_AVX;
-        unsigned leaf7Wanted = bit_AVX2 | bit_BMI | bit_BMI2;
-        if ((low & 6) == 6 && lzcnt && (leaf1 & leaf1Wanted) == leaf1Wanted &&
-            (b & leaf7Wanted) == leaf7Wanted)
-          found |= 1;
-        unsigned v4Wanted = bit_AVX512F | bit_AVX512BW | bit_AVX512CD |
-                            bit_AVX512DQ | bit_AVX512VL;
-        if ((found & 1) && (low & 0xe6) == 0xe6 && (b & v4Wanted) == v4Wanted)
-          found |= 2;
-        unsigned leaf7 = a;
-        if ((found & 2) && leaf7 >= 1 &&
-            __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16))
-          found |= 4;
-      }
-    }
-    known = found;
-  }
-  return (known & wanted) == wanted;
-#else
-  (void)wanted;
-  return 1;
-#endif
 }
 
 struct Work {
@@ -147,68 +84,72 @@ static void runAll(struct Work *work) {
   work->packed(work->words, 0, 1);
 }
 
-/* The bytes of a tensor, or -1 if they do not fit. */
-static int64_t getBytes(const struct Tensor *tensor, const int64_t *words) {
-  int64_t bytes = tensor->staticBytes;
-  int64_t isEmpty = bytes == 0;
-  for (int64_t i = 0; i < tensor->numSizes; ++i)
-    isEmpty |= words[tensor->sizes[i]] == 0;
-  if (isEmpty)
+/* Whether an output is the input that it may be, element by element. */
+static int isSame(const struct Description *description, int64_t output,
+                  int64_t input, const int64_t *words) {
+  const struct Argument *a = &description->arguments[output];
+  const struct Argument *b = &description->arguments[input];
+  if (a->inPlace != input || words[output] != words[input])
     return 0;
-  for (int64_t i = 0; i < tensor->numSizes; ++i)
-    if (__builtin_mul_overflow(bytes, words[tensor->sizes[i]], &bytes))
-      return -1;
-  return bytes;
+  for (int64_t dim = 0; dim < a->rank; ++dim)
+    if (getSize(description, a, dim, words) != 1 &&
+        getStride(a, dim, words) != getStride(b, dim, words))
+      return 0;
+  return 1;
 }
 
-static const struct Tensor *getNext(const struct Tensor *tensor) {
-  return (const struct Tensor *)&tensor->sizes[tensor->numSizes];
-}
-
-/* Whether an output overlaps a tensor other than as it may. */
-static int overlaps(const struct Tensor *output, int64_t outputBytes,
-                    const struct Tensor *other, int64_t otherBytes,
-                    const int64_t *words) {
-  uint64_t a = (uint64_t)words[output->word];
-  uint64_t b = (uint64_t)words[other->word];
-  if (outputBytes == 0 || otherBytes == 0 || a + (uint64_t)outputBytes <= b ||
-      b + (uint64_t)otherBytes <= a)
-    return 0;
-  return other->isOutput || output->inPlace != other->word || a != b;
-}
-
-int32_t launch(const struct Description *description, int64_t *words,
-               Packed packed) {
-  if (!hasCpuFeatures(description->cpuFeatures))
-    return kCpu;
-  for (int64_t i = 0; i < description->numSizes; ++i)
-    if (words[description->firstSize + i] < 0)
-      return kSize;
-
-  const struct Tensor *first = (const struct Tensor *)description->tensors;
-  const struct Tensor *tensor = first;
-  int64_t outputTotal = 0;
-  for (int64_t i = 0; i < description->numTensors;
-       ++i, tensor = getNext(tensor)) {
-    int64_t bytes = getBytes(tensor, words);
-    if (bytes < 0)
-      return kSize;
-    if (bytes > 0 && words[tensor->word] == 0)
-      return kNull;
-    if (!tensor->isOutput)
+/* Checks a tensor's memory, against all others if it is an output. */
+static int32_t checkMemory(const struct Description *description,
+                           int64_t number, const int64_t *words,
+                           struct View *view) {
+  int32_t code = createView(description, number, words, view);
+  if (code || view->isEmpty)
+    return code;
+  if (words[number] == 0)
+    return kNull;
+  if (number < description->numInputs)
+    return kOk;
+  if (!isInjective(view))
+    return kOverlap;
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    if (i == number || description->arguments[i].rank < 0 ||
+        isSame(description, number, i, words))
       continue;
-    outputTotal |= bytes;
-    const struct Tensor *other = first;
-    for (int64_t j = 0; j < description->numTensors;
-         ++j, other = getNext(other)) {
-      if (other == tensor)
-        continue;
-      int64_t otherBytes = getBytes(other, words);
-      if (otherBytes < 0)
-        return kSize;
-      if (overlaps(tensor, bytes, other, otherBytes, words))
-        return kOverlap;
-    }
+    struct View other;
+    code = createView(description, i, words, &other);
+    if (code)
+      return code;
+    if (overlap(view, &other))
+      return kOverlap;
+  }
+  return kOk;
+}
+
+int32_t launch(const struct Description *description, int64_t *words) {
+  const struct Variant *variant = description->variants;
+  const struct Variant *end = variant + description->numVariants;
+  while (variant != end && !hasCpuFeatures(variant->cpuFeatures))
+    ++variant;
+  if (variant == end)
+    return kCpu;
+  int64_t numArguments = getNumArguments(description);
+  for (int64_t i = 0; i < description->numSizes; ++i)
+    if (words[numArguments + i] < 0)
+      return kSize;
+
+  int64_t outputTotal = 0;
+  for (int64_t i = 0; i < numArguments; ++i)
+    if (description->arguments[i].rank >= 0)
+      setContiguous(description, &description->arguments[i], words);
+  for (int64_t i = 0; i < numArguments; ++i) {
+    if (description->arguments[i].rank < 0)
+      continue;
+    struct View view;
+    int32_t code = checkMemory(description, i, words, &view);
+    if (code)
+      return code;
+    if (i >= description->numInputs)
+      outputTotal += getBytes(&view);
   }
   if (outputTotal == 0)
     return kOk;
@@ -220,7 +161,7 @@ int32_t launch(const struct Description *description, int64_t *words,
                 : numChunks > MAX_CHUNKS ? MAX_CHUNKS
                                          : numChunks;
   }
-  struct Work work = {packed, words, numChunks};
+  struct Work work = {variant->packed, words, numChunks};
   runAll(&work);
   return kOk;
 }

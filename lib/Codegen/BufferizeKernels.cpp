@@ -1,0 +1,66 @@
+//===- BufferizeKernels.cpp - kernels on strided memrefs --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCBUFFERIZEKERNELSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// As `getKernelMemRefType`, but anywhere in a buffer: a private function may
+/// get part of one.
+static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
+  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
+  if (!strides.empty())
+    strides.back() = 1;
+  return MemRefType::get(tensor.getShape(), tensor.getElementType(),
+                         StridedLayoutAttr::get(tensor.getContext(),
+                                                ShapedType::kDynamic, strides));
+}
+
+namespace {
+struct BufferizeKernels final
+    : mlir::posenc::impl::PosencBufferizeKernelsPassBase<BufferizeKernels> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    bufferization::OneShotBufferizationOptions options;
+    options.bufferizeFunctionBoundaries = true;
+    options.inferFunctionResultLayout = false;
+    options.functionArgTypeConverterFn =
+        [fallback = options.functionArgTypeConverterFn](
+            bufferization::TensorLikeType type, Attribute space,
+            func::FuncOp function,
+            const bufferization::BufferizationOptions &bufferizationOptions)
+        -> bufferization::BufferLikeType {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor)
+        return fallback(type, space, function, bufferizationOptions);
+      return cast<bufferization::BufferLikeType>(
+          function->hasAttr(PosencDialect::kAbiAttrName)
+              ? getKernelMemRefType(tensor)
+              : getCalleeMemRefType(tensor));
+    };
+    bufferization::BufferizationState state;
+    if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
+                                                        state)))
+      return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,81 @@
+//===- CInterfaceEmitter.h - the parts of a kernel library ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel is called in three steps. An entry puts its arguments into an array
+// of 64-bit words (CallLayout). The prelude (lib/Target/Prelude) checks them
+// against a constant description, picks the variant that the CPU can run, and
+// hands chunks of the work to the threads. For each chunk it calls the packed
+// form of that variant, which unpacks the words into memref descriptors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_CINTERFACEEMITTER_H
+#define POSENC_LIB_CODEGEN_CPU_CINTERFACEEMITTER_H
+
+#include "CallLayout.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::posenc {
+
+/// Emits the C interface into a module, at its end.
+class CInterfaceEmitter {
+public:
+  CInterfaceEmitter(ModuleOp module, StringRef prefix,
+                    ArrayRef<uint64_t> cpuFeatures)
+      : module(module), builder(module.getBodyRegion()), prefix(prefix.str()),
+        cpuFeatures(cpuFeatures),
+        pointer(LLVM::LLVMPointerType::get(module.getContext())),
+        i32(builder.getI32Type()), i64(builder.getI64Type()),
+        nothing(LLVM::LLVMVoidType::get(module.getContext())) {}
+
+  /// Emits an error unless the function has the arguments that its signature
+  /// asks for and a name that entries can have.
+  LogicalResult check(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+
+  /// Emits the packed form of a kernel, as this variant of it.
+  void emitPacked(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
+                  unsigned variant);
+
+  /// Declares the functions of the prelude that entries call.
+  void declarePrelude();
+  /// Emits the description of a kernel's arguments and variants.
+  void emitDescription(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>`.
+  void emitEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  void emitMetadata(StringRef metadata);
+  void emitSetParallelFor();
+
+private:
+  LLVM::LLVMFuncOp createFunction(StringRef name, Type result,
+                                  ArrayRef<Type> arguments,
+                                  LLVM::Linkage linkage);
+  /// A constant array; never an empty one, so that it has an address.
+  void createTable(StringRef name, SmallVector<int64_t> values);
+  void createText(StringRef name, StringRef text);
+  void createVariants(LLVM::LLVMFuncOp kernel);
+  Value constant(Location loc, int64_t value) {
+    return LLVM::ConstantOp::create(builder, loc, i64, value);
+  }
+  Value address(Location loc, StringRef symbol) {
+    return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
+  }
+  Value getWordAddress(Location loc, Value words, int64_t number);
+  Value loadWord(Location loc, Value words, int64_t number);
+
+  ModuleOp module;
+  OpBuilder builder;
+  std::string prefix;
+  ArrayRef<uint64_t> cpuFeatures;
+  Type pointer, i32, i64, nothing;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_CINTERFACEEMITTER_H

@@ -1,0 +1,142 @@
+//===- EmitDescription.cpp - what the prelude knows of a kernel -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The layouts are those of the structs in lib/Target/Prelude/Description.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CInterfaceEmitter.h"
+#include "posenc/Codegen/CInterface.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The code of an element type in DLPack.
+static int64_t getDLPackCode(Type type) {
+  enum { kDLInt = 0, kDLFloat = 2, kDLBfloat = 4 };
+  if (type.isBF16())
+    return kDLBfloat;
+  return isa<FloatType>(type) ? kDLFloat : kDLInt;
+}
+
+void CInterfaceEmitter::createTable(StringRef name,
+                                    SmallVector<int64_t> values) {
+  if (values.empty())
+    values.push_back(0);
+  builder.setInsertionPointToEnd(module.getBody());
+  int64_t size = values.size();
+  LLVM::GlobalOp::create(
+      builder, module.getLoc(), LLVM::LLVMArrayType::get(i64, size),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      DenseElementsAttr::get(RankedTensorType::get({size}, i64),
+                             ArrayRef<int64_t>(values)));
+}
+
+void CInterfaceEmitter::createText(StringRef name, StringRef text) {
+  builder.setInsertionPointToEnd(module.getBody());
+  LLVM::GlobalOp::create(
+      builder, module.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), text.size()),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      builder.getStringAttr(text));
+}
+
+void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
+  Location loc = kernel.getLoc();
+  for (unsigned variant = 0; variant < cpuFeatures.size(); ++variant) {
+    std::string symbol = getPackedSymbol(kernel.getName(), variant);
+    if (!module.lookupSymbol(symbol))
+      createFunction(symbol, nothing, {pointer, i64, i64},
+                     LLVM::Linkage::External);
+  }
+  builder.setInsertionPointToEnd(module.getBody());
+  auto element =
+      LLVM::LLVMStructType::getLiteral(builder.getContext(), {i64, pointer});
+  auto type = LLVM::LLVMArrayType::get(element, cpuFeatures.size());
+  auto global = LLVM::GlobalOp::create(
+      builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+      (kernel.getName() + ".variants").str(), Attribute());
+  builder.createBlock(&global.getInitializer());
+  Value value = LLVM::UndefOp::create(builder, loc, type);
+  for (int64_t number = 0; number < int64_t(cpuFeatures.size()); ++number) {
+    value = LLVM::InsertValueOp::create(
+        builder, loc, value,
+        constant(loc, static_cast<int64_t>(cpuFeatures[number])),
+        ArrayRef<int64_t>{number, 0});
+    value = LLVM::InsertValueOp::create(
+        builder, loc, value,
+        address(loc, getPackedSymbol(kernel.getName(), number)),
+        ArrayRef<int64_t>{number, 1});
+  }
+  LLVM::ReturnOp::create(builder, loc, value);
+}
+
+void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout) {
+  AbiAttr abi = layout.getAbi();
+  std::string names;
+  auto addName = [&](StringRef name) {
+    int64_t offset = names.size();
+    names += name;
+    names.push_back('\0');
+    return offset;
+  };
+  addName(kernel.getName());
+
+  SmallVector<int64_t> arguments, dims;
+  int64_t numInputs = abi.getInputs().size();
+  for (auto [index, arg] : llvm::enumerate(layout.getArguments())) {
+    auto number = static_cast<int64_t>(index);
+    RankedTensorType tensor = layout.getTensor(index);
+    Type element = getElementTypeOrSelf(arg.getType());
+    arguments.append(
+        {addName(arg.getName()), getDLPackCode(element),
+         element.isIndex() ? 64 : element.getIntOrFloatBitWidth(),
+         tensor ? tensor.getRank() : -1,
+         number < numInputs ? -1 : abi.getInPlace()[number - numInputs],
+         layout.getStridesWord(index), static_cast<int64_t>(dims.size() / 2)});
+    if (!tensor)
+      continue;
+    for (auto [size, word] :
+         llvm::zip_equal(tensor.getShape(), layout.getDimWords(index)))
+      dims.append({word, ShapedType::isDynamic(size) ? -1 : size});
+  }
+  std::string base = (kernel.getName() + ".").str();
+  createText(base + "names", names);
+  createTable(base + "arguments", arguments);
+  createTable(base + "dims", dims);
+  createTable(base + "sizes", SmallVector<int64_t>(abi.getSizes()));
+  createVariants(kernel);
+
+  Location loc = kernel.getLoc();
+  builder.setInsertionPointToEnd(module.getBody());
+  SmallVector<Type> types(5, pointer);
+  types.append(6, i64);
+  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+  auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
+                                       LLVM::Linkage::Internal,
+                                       base + "description", Attribute());
+  builder.createBlock(&global.getInitializer());
+  SmallVector<Value> fields;
+  for (StringRef table : {"names", "arguments", "dims", "sizes", "variants"})
+    fields.push_back(address(loc, base + table.str()));
+  for (int64_t number :
+       {numInputs, static_cast<int64_t>(abi.getOutputs().size()),
+        static_cast<int64_t>(abi.getSizes().size()), layout.getNumWords(),
+        static_cast<int64_t>(cpuFeatures.size()),
+        int64_t{kernel->hasAttr(PosencDialect::kChunkedAttrName)}})
+    fields.push_back(constant(loc, number));
+  Value value = LLVM::UndefOp::create(builder, loc, type);
+  for (auto [number, field] : llvm::enumerate(fields))
+    value = LLVM::InsertValueOp::create(
+        builder, loc, value, field,
+        ArrayRef<int64_t>{static_cast<int64_t>(number)});
+  LLVM::ReturnOp::create(builder, loc, value);
+}

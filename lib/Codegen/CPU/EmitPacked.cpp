@@ -1,0 +1,96 @@
+//===- EmitPacked.cpp - kernels called by words -----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CInterfaceEmitter.h"
+#include "posenc/Codegen/CInterface.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The arguments that a kernel has in the LLVM dialect.
+static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout) {
+  MLIRContext *context = kernel.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  Type i64 = IntegerType::get(context, 64);
+  SmallVector<Type> types;
+  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
+    if (RankedTensorType tensor = layout.getTensor(number)) {
+      types.append({pointer, pointer});
+      types.append(1 + 2 * tensor.getRank(), i64);
+    } else {
+      types.push_back(arg.getType().isInteger(32) ? arg.getType() : i64);
+    }
+  }
+  if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
+    types.append(2, i64);
+  return types;
+}
+
+LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
+                                       const CallLayout &layout) {
+  StringRef name = kernel.getName();
+  if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return kernel.emitError() << "'" << name << "' is not a C identifier";
+  if (name == "metadata" || name == "set_parallel_for")
+    return kernel.emitError()
+           << "'" << name << "' is the name of a library's own function";
+  if (kernel.isExternal() || kernel.isVarArg() ||
+      !isa<LLVM::LLVMVoidType>(kernel.getFunctionType().getReturnType()) ||
+      kernel.getArgumentTypes() !=
+          ArrayRef<Type>(getKernelTypes(kernel, layout)))
+    return kernel.emitError()
+           << "type " << kernel.getFunctionType()
+           << " is not that of a kernel with the signature " << layout.getAbi();
+  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
+    RankedTensorType tensor = layout.getTensor(number);
+    if (tensor && !getStaticBytes(tensor))
+      return kernel.emitError() << "no memory has room for '" << arg.getName()
+                                << "' of type " << arg.getType();
+  }
+  return success();
+}
+
+void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
+                                   const CallLayout &layout, unsigned variant) {
+  Location loc = kernel.getLoc();
+  // Linked by name where entries are; made internal when all are together.
+  LLVM::LLVMFuncOp packed =
+      createFunction(getPackedSymbol(kernel.getName(), variant), nothing,
+                     {pointer, i64, i64}, LLVM::Linkage::External);
+  Block *entry = packed.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  Value words = entry->getArgument(0);
+  SmallVector<Value> operands;
+  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
+    Value word = loadWord(loc, words, number);
+    RankedTensorType tensor = layout.getTensor(number);
+    if (!tensor) {
+      if (arg.getType().isInteger(32))
+        word = LLVM::TruncOp::create(builder, loc, i32, word);
+      operands.push_back(word);
+      continue;
+    }
+    Value data = LLVM::IntToPtrOp::create(builder, loc, pointer, word);
+    operands.append({data, data, constant(loc, 0)});
+    for (auto [size, sizeWord] :
+         llvm::zip_equal(tensor.getShape(), layout.getDimWords(number)))
+      operands.push_back(sizeWord < 0 ? constant(loc, size)
+                                      : loadWord(loc, words, sizeWord));
+    int64_t stride = layout.getStridesWord(number);
+    for (int64_t dim = 0; dim + 1 < tensor.getRank(); ++dim)
+      operands.push_back(loadWord(loc, words, stride + dim));
+    if (tensor.getRank() > 0)
+      operands.push_back(constant(loc, 1));
+  }
+  if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
+    operands.append({entry->getArgument(1), entry->getArgument(2)});
+  LLVM::CallOp::create(builder, loc, kernel, operands);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  kernel->setAttr("no_inline", builder.getUnitAttr());
+}

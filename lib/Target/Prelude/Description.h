@@ -1,0 +1,83 @@
+//===- Description.h - what entries know of their arguments -----*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_PRELUDE_DESCRIPTION_H
+#define POSENC_PRELUDE_DESCRIPTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The constants that posenc-emit-c-interface makes for a function
+ * (lib/Codegen/CPU/EmitDescription.cpp), and the words of a call: the inputs
+ * and outputs (an address or a scalar each), then the sizes, then for each
+ * tensor its strides in elements for all dimensions but the last, whose stride
+ * is 1. The word of an argument has the argument's number. */
+
+typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
+
+struct Argument {
+  int64_t name;       /* offset into the names */
+  int64_t code, bits; /* of the element, as in DLPack */
+  int64_t rank;       /* -1: a scalar */
+  int64_t inPlace;    /* of an output: the input it may be, or -1 */
+  int64_t strides;    /* the word of the first */
+  int64_t dims;       /* the number of the first */
+};
+
+struct Dim {
+  int64_t word; /* that holds the size, or -1 */
+  int64_t size; /* if it is static */
+};
+
+struct Variant {
+  int64_t cpuFeatures; /* bits of CpuFeature in Codegen/CInterface.h */
+  Packed packed;
+};
+
+struct Description {
+  const char *names; /* the function's first, each with its NUL */
+  const struct Argument *arguments;
+  const struct Dim *dims;
+  const int64_t *sizes; /* -1, or the scalar input that gives the size */
+  const struct Variant *variants; /* best first */
+  int64_t numInputs, numOutputs, numSizes, numWords, numVariants;
+  int64_t isChunked;
+};
+
+/* What entries return; createHeader explains them to users. */
+enum { kOk, kNull, kSize, kOverlap, kCpu };
+
+static inline int64_t getNumArguments(const struct Description *description) {
+  return description->numInputs + description->numOutputs;
+}
+
+static inline int64_t getSize(const struct Description *description,
+                              const struct Argument *argument, int64_t dim,
+                              const int64_t *words) {
+  const struct Dim *it = &description->dims[argument->dims + dim];
+  return it->word < 0 ? it->size : words[it->word];
+}
+
+static inline int64_t getStride(const struct Argument *argument, int64_t dim,
+                                const int64_t *words) {
+  return dim + 1 == argument->rank ? 1 : words[argument->strides + dim];
+}
+
+/* Fills in the strides of a contiguous tensor. */
+static inline void setContiguous(const struct Description *description,
+                                 const struct Argument *argument,
+                                 int64_t *words) {
+  /* May wrap around only where another size is 0. */
+  uint64_t stride = 1;
+  for (int64_t dim = argument->rank - 1; dim > 0; --dim) {
+    stride *= (uint64_t)getSize(description, argument, dim, words);
+    words[argument->strides + dim - 1] = (int64_t)stride;
+  }
+}
+
+#endif
