@@ -34,6 +34,16 @@ func.func @f16(%x: f32) -> f16 {
   return %r : f16
 }
 
+// Tensors, whose size is not known here, become loops first.
+// CHECK-LABEL: func.func private @tensors
+// CHECK-NEXT: arith.truncf
+// CHECK-NEXT: arith.extf
+func.func private @tensors(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %r = arith.truncf %x : tensor<?xf32> to tensor<?xbf16>
+  %s = arith.extf %r : tensor<?xbf16> to tensor<?xf32>
+  return %s : tensor<?xf32>
+}
+
 // CHECK-LABEL: func.func @copy
 // CHECK: linalg.copy
 func.func @copy(%a: memref<4x8xf32, strided<[16, 1]>>, %b: memref<4x8xf32>) {
