@@ -29,6 +29,8 @@ config.environment["FILECHECK_OPTS"] = (
 )
 # Errors may quote the system's text.
 config.environment["LC_ALL"] = "C"
+# Each test compiles; nothing is written outside of the build folder.
+config.environment["POSENC_CACHE"] = "off"
 
 # Longer names first: a substitution is plain text.
 config.substitutions += [
@@ -55,7 +57,7 @@ def add_tool(directory, name):
 for tool in ["posenc-opt", "posenc-compile", "posenc-run", "posenc-bench"]:
     add_tool(os.path.join(config.posenc_obj_root, "bin"), tool)
 for tool in [
-    "FileCheck", "lli", "llvm-nm", "llvm-objdump", "llvm-readelf",
+    "FileCheck", "lli", "llvm-ar", "llvm-nm", "llvm-objdump", "llvm-readelf",
     "mlir-opt", "mlir-runner", "mlir-tblgen", "mlir-translate", "not",
     "split-file",
 ]:

@@ -77,7 +77,7 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
         source = candidate;
   }
 
-  jit = JitLibrary::create(*module);
+  jit = JitLibrary::create(*module, CodeCache::fromEnvironment());
   if (!jit)
     return false;
   const char *metadata = jit->getMetadata();

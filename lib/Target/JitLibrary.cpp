@@ -8,10 +8,8 @@
 
 #include "posenc/Target/JitLibrary.h"
 
-#include "posenc/Target/KernelModule.h"
-
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Target/TargetMachine.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -23,7 +21,8 @@ struct JitLibrary::Impl {
 JitLibrary::JitLibrary(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 JitLibrary::~JitLibrary() = default;
 
-std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module) {
+std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
+                                               const CodeCache &cache) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
@@ -31,26 +30,15 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module) {
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
   if (!target)
     return fail(target.takeError());
-  if (failed(lowerModule(module, Stage::Llvm, *target)))
-    return nullptr;
-  auto context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> code =
-      translateModule(module, *context, *target, "posenc", Threads::None);
+  CodeOptions options;
+  options.targets = {std::move(*target)};
+  options.threads = Threads::None;
+  std::optional<KernelCode> code =
+      generateKernelCode(module, options, CodeKind::Object, cache);
   if (!code)
     return nullptr;
-
-  llvm::orc::JITTargetMachineBuilder machine{llvm::Triple(target->triple)};
-  machine.setCPU(target->cpu);
-  SmallVector<StringRef> features;
-  StringRef(target->features).split(features, ',', -1, /*KeepEmpty=*/false);
-  machine.addFeatures(
-      std::vector<std::string>(features.begin(), features.end()));
-  machine.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
-      llvm::orc::LLJITBuilder()
-          .setJITTargetMachineBuilder(std::move(machine))
-          .create();
+      llvm::orc::LLJITBuilder().create();
   if (!jit)
     return fail(jit.takeError());
   // memcpy and memset, which LLVM may make of loops.
@@ -60,8 +48,8 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module) {
   if (!process)
     return fail(process.takeError());
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-  if (llvm::Error error = (*jit)->addIRModule(
-          llvm::orc::ThreadSafeModule(std::move(code), std::move(context))))
+  if (llvm::Error error = (*jit)->addObjectFile(
+          llvm::MemoryBuffer::getMemBufferCopy(code->code, "kernels")))
     return fail(std::move(error));
   return std::unique_ptr<JitLibrary>(
       new JitLibrary(std::make_unique<Impl>(Impl{std::move(*jit)})));

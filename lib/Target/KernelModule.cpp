@@ -34,26 +34,19 @@ extern "C" const char posenc_prelude_x86_64_none[],
     posenc_prelude_aarch64_none_end[], posenc_prelude_aarch64_openmp[],
     posenc_prelude_aarch64_openmp_end[];
 
-LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage stage,
-                                        const TargetSpec &target) {
+LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
+                                        const TargetSpec &target, Stage from) {
   PosencToCPUOptions options;
   options.vectorBytes = target.vectorBytes;
   options.nativeBF16 = target.hasBF16Conversion;
   PassManager manager(module.getContext());
-  switch (stage) {
-  case Stage::Posenc:
-    return success();
-  case Stage::Linalg:
+  if (to == Stage::Linalg)
     buildPosencToLinalgPipeline(manager);
-    break;
-  case Stage::Vector:
+  // No CPU kernel passes through linalg as a whole.
+  if (to >= Stage::Vector && from < Stage::Vector)
     buildPosencToVectorPipeline(manager, options);
-    break;
-  case Stage::Llvm:
-    buildPosencToVectorPipeline(manager, options);
+  if (to >= Stage::Llvm && from < Stage::Llvm)
     buildVectorToLLVMPipeline(manager, options);
-    break;
-  }
   return manager.run(module);
 }
 
@@ -76,16 +69,18 @@ static StringRef getPrelude(const TargetSpec &target, Threads threads) {
 /// What every CPU of an architecture has. An entry runs before it is known that
 /// the CPU has more.
 static void setFloor(llvm::Function &function) {
+  function.removeFnAttr("target-features");
   bool isX86 = function.getParent()->getTargetTriple().isX86();
   function.addFnAttr("target-cpu", isX86 ? "x86-64" : "generic");
 }
 
 static void setTarget(llvm::Function &function, const TargetSpec &target) {
   function.addFnAttr("target-cpu", target.cpu);
+  // The input may say otherwise, at the LLVM stage.
+  function.removeFnAttr("target-features");
   if (!target.features.empty())
     function.addFnAttr("target-features", target.features);
-  if (target.tuneCpu != target.cpu)
-    function.addFnAttr("tune-cpu", target.tuneCpu);
+  function.addFnAttr("tune-cpu", target.tuneCpu);
   function.addFnAttr("prefer-vector-width",
                      std::to_string(8 * target.vectorBytes));
 }
@@ -108,70 +103,104 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-std::unique_ptr<llvm::Module>
-mlir::posenc::translateModule(ModuleOp module, llvm::LLVMContext &context,
-                              const TargetSpec &target, StringRef prefix,
-                              Threads threads) {
-  if (getKernels(module).empty()) {
-    module.emitError("no public function to compile");
-    return nullptr;
-  }
-  PassManager manager(module.getContext());
+/// The LLVM module of one variant, with the entries if it is the first.
+static std::unique_ptr<llvm::Module>
+translateVariant(ModuleOp module, llvm::LLVMContext &context,
+                 ArrayRef<TargetSpec> targets, unsigned variant,
+                 StringRef prefix) {
   PosencEmitCInterfacePassOptions options;
   options.prefix = prefix.str();
-  options.targets = target.name;
-  options.cpuFeatures = {target.cpuFeatures};
+  options.targets = llvm::join(
+      llvm::map_range(targets, [](const auto &target) { return target.name; }),
+      ",");
+  for (const TargetSpec &target : targets)
+    options.cpuFeatures.push_back(target.cpuFeatures);
+  options.variant = variant;
+  options.entries = variant == 0;
+  PassManager manager(module.getContext());
   manager.addPass(createPosencEmitCInterfacePass(options));
   if (failed(manager.run(module)))
     return nullptr;
 
-  LLVMErrors errors(context, module.getLoc());
   std::unique_ptr<llvm::Module> result =
       translateModuleToLLVMIR(module, context, prefix);
   if (!result) {
     module.emitError("cannot be translated to LLVM IR");
     return nullptr;
   }
+  result->setTargetTriple(llvm::Triple(targets[variant].triple));
   // The backend calls memcpy and its like by name: nothing here must have it.
+  std::string suffix = variant ? ".local." + std::to_string(variant) : ".local";
   for (llvm::GlobalValue &value : result->global_values())
     if (value.hasLocalLinkage() && !value.getName().contains('.'))
-      value.setName(value.getName() + ".local");
+      value.setName(value.getName() + suffix);
+  std::string entries = (prefix + "_").str();
+  for (llvm::Function &function : *result)
+    if (function.getName().starts_with(entries))
+      setFloor(function);
+    else if (!function.isDeclaration())
+      setTarget(function, targets[variant]);
+  return result;
+}
+
+/// Links `other` into `module`, as code for the same machine.
+static LogicalResult linkModule(llvm::Module &module,
+                                std::unique_ptr<llvm::Module> other) {
+  other->setTargetTriple(module.getTargetTriple());
+  other->setDataLayout(module.getDataLayout());
+  return failure(llvm::Linker::linkModules(module, std::move(other)));
+}
+
+std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
+    ArrayRef<ModuleOp> modules, llvm::LLVMContext &context,
+    ArrayRef<TargetSpec> targets, StringRef prefix, Threads threads) {
+  ModuleOp first = modules.front();
+  if (getKernels(first).empty()) {
+    first.emitError("no public function to compile");
+    return nullptr;
+  }
+  LLVMErrors errors(context, first.getLoc());
+  const TargetSpec &target = targets.front();
   std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
-  result->setTargetTriple(llvm::Triple(target.triple));
-  result->setDataLayout(machine->createDataLayout());
+  std::unique_ptr<llvm::Module> result;
+  for (auto [variant, module] : llvm::enumerate(modules)) {
+    std::unique_ptr<llvm::Module> code =
+        translateVariant(module, context, targets, variant, prefix);
+    if (!code)
+      return nullptr;
+    if (variant == 0) {
+      result = std::move(code);
+      result->setDataLayout(machine->createDataLayout());
+    } else if (failed(linkModule(*result, std::move(code)))) {
+      first.emitError("cannot be linked with code for another target");
+      return nullptr;
+    }
+  }
 
   llvm::Expected<std::unique_ptr<llvm::Module>> prelude =
       llvm::parseBitcodeFile(
           llvm::MemoryBufferRef(getPrelude(target, threads), "prelude"),
           context);
   if (!prelude) {
-    module.emitError() << llvm::toString(prelude.takeError());
+    first.emitError() << llvm::toString(prelude.takeError());
+    return nullptr;
+  }
+  for (llvm::Function &function : **prelude)
+    setFloor(function);
+  if (failed(linkModule(*result, std::move(*prelude)))) {
+    first.emitError("cannot be linked with the prelude");
     return nullptr;
   }
   std::string exported = prefix.str() + "_";
-  auto isExported = [&](const llvm::GlobalValue &value) {
+  llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {
     return value.getName().starts_with(exported);
-  };
-  for (llvm::Function &function : *result)
-    if (isExported(function))
-      setFloor(function);
-    else
-      setTarget(function, target);
-  (*prelude)->setTargetTriple(result->getTargetTriple());
-  (*prelude)->setDataLayout(result->getDataLayout());
-  for (llvm::Function &function : **prelude)
-    setFloor(function);
-  if (llvm::Linker::linkModules(*result, std::move(*prelude))) {
-    module.emitError("cannot be linked with the prelude");
-    return nullptr;
-  }
-  llvm::internalizeModule(*result, isExported);
+  });
   // Nothing throws, and no unwinder is linked.
   for (llvm::Function &function : *result)
     if (!function.isDeclaration())
       function.setDoesNotThrow();
   if (llvm::verifyModule(*result)) {
-    module.emitError("lowers to invalid LLVM IR");
+    first.emitError("lowers to invalid LLVM IR");
     return nullptr;
   }
   optimize(*result, *machine);

@@ -256,6 +256,6 @@ std::unique_ptr<llvm::TargetMachine> TargetSpec::createTargetMachine() const {
   // Fusing a multiply and an add would change the bits from target to target.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      target, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      target, /*CPU=*/"", /*Features=*/"", options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }

@@ -10,10 +10,9 @@
 
 #include "Linker.h"
 #include "OutputFiles.h"
-#include "posenc/Codegen/CInterface.h"
 #include "posenc/Registration/Registration.h"
-#include "posenc/Target/KernelModule.h"
-#include "posenc/Target/LLVMErrors.h"
+#include "posenc/Target/CodeCache.h"
+#include "posenc/Target/KernelCode.h"
 #include "posenc/Tools/Diagnostics.h"
 #include "posenc/Tools/Guard.h"
 #include "posenc/Tools/Input.h"
@@ -21,10 +20,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -47,8 +43,7 @@ enum class Emit {
 struct Request {
   std::string input, output, header;
   Emit emit = Emit::Shared;
-  TargetSpec target;
-  Threads threads = Threads::OpenMP;
+  CodeOptions code;
   bool saveTemps = false;
   InputOptions inputOptions;
 };
@@ -112,24 +107,6 @@ static std::string printModule(ModuleOp module) {
   return text;
 }
 
-/// Assembly, or an object file's bytes; nothing after an error at `loc`.
-static std::optional<std::string> generateCode(llvm::Module &module,
-                                               const TargetSpec &target,
-                                               llvm::CodeGenFileType type,
-                                               Location loc) {
-  LLVMErrors errors(module.getContext(), loc);
-  llvm::SmallString<0> buffer;
-  llvm::raw_svector_ostream os(buffer);
-  llvm::legacy::PassManager manager;
-  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
-  // It fails only for a kind of file that no CPU target lacks.
-  machine->addPassesToEmitFile(manager, os, nullptr, type);
-  manager.run(module);
-  if (errors.any())
-    return std::nullopt;
-  return std::string(buffer);
-}
-
 /// Writes the text to standard output, or adds it to the files.
 static llvm::Error write(OutputFiles &files, StringRef path, StringRef text) {
   if (path != "-")
@@ -163,8 +140,77 @@ static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
       scratch.add(request.output + ".o", object);
   if (!scratchName)
     return scratchName.takeError();
-  return linkShared(*scratchName, *library, name, request.target.triple,
-                    request.threads == Threads::OpenMP);
+  return linkShared(*scratchName, *library, name,
+                    request.code.targets.front().triple,
+                    request.code.threads == Threads::OpenMP);
+}
+
+/// The files of the stages that --save-temps keeps beside the output.
+class StageFiles {
+public:
+  StageFiles(const Request &request, OutputFiles &files)
+      : output(request.output), files(files) {
+    llvm::SmallString<128> path(request.output);
+    llvm::sys::path::replace_extension(path, "");
+    stem = std::string(path);
+  }
+
+  void add(StringRef suffix, StringRef text) {
+    std::string path = stem + suffix.str();
+    if (path == output || !error.empty())
+      return;
+    if (llvm::Error failure = files.add(path, text).takeError())
+      error = llvm::toString(std::move(failure));
+  }
+  void add(StringRef suffix, ModuleOp module) {
+    add(suffix, printModule(module));
+  }
+  /// The first that went wrong.
+  llvm::Error getError() const {
+    return error.empty() ? llvm::Error::success()
+                         : llvm::createStringError(error);
+  }
+
+private:
+  std::string output, stem, error;
+  OutputFiles &files;
+};
+
+static llvm::Error writeHeader(const Request &request, OutputFiles &files,
+                               StringRef header) {
+  if (request.output == "-" && request.header.empty())
+    return llvm::Error::success();
+  llvm::SmallString<128> path(request.header);
+  if (path.empty()) {
+    // libX.so has X.h beside it, as its entries are X_<function>.
+    StringRef name = llvm::sys::path::stem(request.output);
+    name.consume_front("lib");
+    path = llvm::sys::path::parent_path(request.output);
+    llvm::sys::path::append(path, name + ".h");
+  }
+  return write(files, path, header);
+}
+
+/// How far the module itself is lowered, for the kinds that are MLIR.
+static std::optional<Stage> getStage(Emit emit) {
+  switch (emit) {
+  case Emit::Posenc:
+    return Stage::Posenc;
+  case Emit::Linalg:
+    return Stage::Linalg;
+  case Emit::Vector:
+    return Stage::Vector;
+  case Emit::Llvm:
+    return Stage::Llvm;
+  default:
+    return std::nullopt;
+  }
+}
+
+static CodeKind getCodeKind(Emit emit) {
+  return emit == Emit::LlvmIR ? CodeKind::LlvmIR
+         : emit == Emit::Asm  ? CodeKind::Asm
+                              : CodeKind::Object;
 }
 
 static int compile(const Request &request) {
@@ -178,98 +224,46 @@ static int compile(const Request &request) {
     return kExitError;
 
   OutputFiles files;
-  std::string stem = request.output;
-  if (request.saveTemps && stem != "-") {
-    llvm::SmallString<128> path(request.output);
-    llvm::sys::path::replace_extension(path, "");
-    stem = std::string(path);
-  }
-  auto save = [&](StringRef suffix, StringRef text) -> llvm::Error {
-    if (!request.saveTemps || request.output == "-" ||
-        stem + suffix.str() == request.output)
-      return llvm::Error::success();
-    return files.add(stem + suffix.str(), text).takeError();
-  };
-  // Not printed for nothing: the types of a small module can be vast text.
-  auto saveModule = [&](StringRef suffix) -> llvm::Error {
-    return request.saveTemps ? save(suffix, printModule(*module))
-                             : llvm::Error::success();
-  };
+  StageFiles stages(request, files);
+  bool showsStages = request.saveTemps && request.output != "-";
   auto finish = [&](llvm::Error error) {
+    error = llvm::joinErrors(std::move(error), stages.getError());
     if (!error)
       error = files.commit();
     return error ? fail(std::move(error)) : kExitSuccess;
   };
-
-  // Each stage goes on from the one before, but linalg, which no CPU kernel
-  // passes through as a whole, stands beside.
-  if (request.emit == Emit::Posenc)
-    return finish(write(files, request.output, printModule(*module)));
-  if (llvm::Error error = saveModule(".posenc.mlir"))
-    return fail(std::move(error));
-  if (request.emit == Emit::Linalg) {
-    if (failed(lowerModule(*module, Stage::Linalg, request.target)))
+  if (showsStages)
+    stages.add(".posenc.mlir", *module);
+  if (std::optional<Stage> stage = getStage(request.emit)) {
+    const TargetSpec &target = request.code.targets.front();
+    Stage reached = Stage::Posenc;
+    if (showsStages && *stage == Stage::Llvm) {
+      reached = Stage::Vector;
+      if (failed(lowerModule(*module, reached, target)))
+        return kExitError;
+      stages.add(".vector.mlir", *module);
+    }
+    if (failed(lowerModule(*module, *stage, target, reached)))
       return kExitError;
     return finish(write(files, request.output, printModule(*module)));
   }
-  if (failed(lowerModule(*module, Stage::Vector, request.target)))
-    return kExitError;
-  if (request.emit == Emit::Vector)
-    return finish(write(files, request.output, printModule(*module)));
-  if (llvm::Error error = saveModule(".vector.mlir"))
-    return fail(std::move(error));
-  if (failed(lowerModule(*module, Stage::Llvm, request.target)))
-    return kExitError;
-  if (request.emit == Emit::Llvm)
-    return finish(write(files, request.output, printModule(*module)));
-  if (llvm::Error error = saveModule(".llvm.mlir"))
-    return fail(std::move(error));
 
-  std::string prefix = getPrefix(request.output);
-  std::string header = createHeader(getKernels(*module), prefix);
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code = translateModule(
-      *module, llvmContext, request.target, prefix, request.threads);
+  auto showStage = [&](StringRef suffix, StringRef text) {
+    stages.add(suffix, text);
+  };
+  CodeKind kind = getCodeKind(request.emit);
+  std::optional<KernelCode> code =
+      showsStages ? generateKernelCode(*module, request.code, kind, showStage)
+                  : generateKernelCode(*module, request.code, kind,
+                                       CodeCache::fromEnvironment());
   if (!code)
     return kExitError;
-  std::string ir;
-  llvm::raw_string_ostream(ir) << *code;
-  if (request.emit == Emit::LlvmIR)
-    return finish(write(files, request.output, ir));
-  if (llvm::Error error = save(".ll", ir))
-    return fail(std::move(error));
-  if (request.emit == Emit::Asm || request.saveTemps) {
-    // Code generation changes the module: the object needs its own copy.
-    std::optional<std::string> assembly =
-        generateCode(*llvm::CloneModule(*code), request.target,
-                     llvm::CodeGenFileType::AssemblyFile, module->getLoc());
-    if (!assembly)
-      return kExitError;
-    if (request.emit == Emit::Asm)
-      return finish(write(files, request.output, *assembly));
-    if (llvm::Error error = save(".s", *assembly))
-      return fail(std::move(error));
-  }
-  std::optional<std::string> object =
-      generateCode(*code, request.target, llvm::CodeGenFileType::ObjectFile,
-                   module->getLoc());
-  if (!object)
-    return kExitError;
-  if (llvm::Error error = save(".o", *object))
-    return fail(std::move(error));
-  if (llvm::Error error = writeLibrary(request, files, *object))
-    return fail(std::move(error));
-  if (request.output == "-" && request.header.empty())
-    return finish(llvm::Error::success());
-  llvm::SmallString<128> headerPath(request.header);
-  if (headerPath.empty()) {
-    // libX.so has X.h beside it, as its entries are X_<function>.
-    StringRef name = llvm::sys::path::stem(request.output);
-    name.consume_front("lib");
-    headerPath = llvm::sys::path::parent_path(request.output);
-    llvm::sys::path::append(headerPath, name + ".h");
-  }
-  return finish(write(files, headerPath, header));
+  bool isText = kind != CodeKind::Object;
+  llvm::Error error = isText ? write(files, request.output, code->code)
+                             : writeLibrary(request, files, code->code);
+  if (!error && !isText)
+    error = writeHeader(request, files, code->header);
+  return finish(std::move(error));
 }
 
 static std::optional<int> parseArguments(int argc, char **argv,
@@ -277,7 +271,10 @@ static std::optional<int> parseArguments(int argc, char **argv,
   OptionParser parser("posenc-compile", "IN.{mlir,json} -o OUT [options]",
                       "Compiles positional encodings to kernels: MLIR with "
                       "posenc operations at any stage,\nor a model's "
-                      "config.json.");
+                      "config.json.\n\nCompiled code is kept in "
+                      "$XDG_CACHE_HOME/posenc, else ~/.cache/posenc, at most "
+                      "256 MiB;\nPOSENC_CACHE=DIR says where, POSENC_CACHE=off "
+                      "that it is not.");
   std::optional<std::string> output, header, emit, threads;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file; - is standard output", output);
@@ -286,7 +283,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "shared (default: by OUT)",
              emit);
   parser.add("target", "CPU",
-             "host, or [x86-64:|aarch64:]CPU[+feature...] (default: host)",
+             "host, or [x86-64:|aarch64:]CPU[+feature...]; several: a library "
+             "that picks at run time (default: host)",
              targets);
   parser.add("dtype", "TYPE", "f32, bf16, f16 or f64 (default: the config's)",
              request.inputOptions.dtype);
@@ -344,15 +342,22 @@ static std::optional<int> parseArguments(int argc, char **argv,
   if (threads && *threads != "none")
     return usage("unknown threads '" + *threads + "': expected none");
   if (threads)
-    request.threads = Threads::None;
+    request.code.threads = Threads::None;
+  request.code.prefix = getPrefix(request.output);
+
   std::vector<TargetSpec> unused;
   llvm::Expected<std::vector<TargetSpec>> specs =
       TargetSpec::parseAll(targets, unused);
   if (!specs)
     return usage(llvm::toString(specs.takeError()));
-  if (specs->size() > 1)
-    return usage("several targets in one library are not supported");
-  request.target = specs->front();
+  request.code.targets = std::move(*specs);
+  if (request.code.targets.size() > 1 &&
+      (*kind == Emit::Vector || *kind == Emit::Llvm))
+    return usage("--emit=" + *emit + " shows code for one target, not several");
+  for (const TargetSpec &spec : unused)
+    if (llvm::count(targets, spec.name) < 2)
+      llvm::errs() << "posenc-compile: warning: target '" << spec.name
+                   << "' is left out: another needs the same features\n";
   return std::nullopt;
 }
 

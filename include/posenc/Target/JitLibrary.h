@@ -9,6 +9,8 @@
 #ifndef POSENC_TARGET_JITLIBRARY_H
 #define POSENC_TARGET_JITLIBRARY_H
 
+#include "posenc/Target/CodeCache.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
@@ -21,7 +23,8 @@ class JitLibrary {
 public:
   /// Lowers and compiles a module at any stage, in place. Null after an error
   /// diagnostic. The exported symbols have the prefix `posenc`.
-  static std::unique_ptr<JitLibrary> create(ModuleOp module);
+  static std::unique_ptr<JitLibrary> create(ModuleOp module,
+                                            const CodeCache &cache = {});
   ~JitLibrary();
 
   /// The address of an exported symbol, or null.

@@ -19,19 +19,21 @@ namespace mlir::posenc {
 /// How far to lower a module.
 enum class Stage { Posenc, Linalg, Vector, Llvm };
 
-/// Lowers a module, which may be at any earlier stage, in place. Errors are
-/// diagnostics.
-LogicalResult lowerModule(ModuleOp module, Stage stage,
-                          const TargetSpec &target);
+/// Lowers a module in place. It may be at any earlier stage; one that `from`
+/// says it has reached is not gone through again. Errors are diagnostics.
+LogicalResult lowerModule(ModuleOp module, Stage to, const TargetSpec &target,
+                          Stage from = Stage::Posenc);
 
 /// How a library starts threads where the host sets no loop of its own.
 enum class Threads { None, OpenMP };
 
-/// Emits the C interface into a module at the LLVM stage, translates it, links
-/// the prelude and optimizes for the target. Null after an error diagnostic.
-std::unique_ptr<llvm::Module> translateModule(ModuleOp module,
+/// Makes one library of the modules, at the LLVM stage, one for each target,
+/// best first: emits the C interface into them, translates and links them with
+/// the prelude, and optimizes each function for its target. Null after an error
+/// diagnostic.
+std::unique_ptr<llvm::Module> translateModule(ArrayRef<ModuleOp> modules,
                                               llvm::LLVMContext &context,
-                                              const TargetSpec &target,
+                                              ArrayRef<TargetSpec> targets,
                                               llvm::StringRef prefix,
                                               Threads threads);
 

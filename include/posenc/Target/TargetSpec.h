@@ -50,7 +50,9 @@ struct TargetSpec {
   static llvm::Expected<std::vector<TargetSpec>>
   parseAll(llvm::ArrayRef<std::string> texts, std::vector<TargetSpec> &unused);
 
-  /// The code generator for this target, for position-independent code.
+  /// The code generator for the architecture's position-independent code. A
+  /// function says by its attributes what CPU it is for; one that does not is
+  /// for any.
   std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
 };
 

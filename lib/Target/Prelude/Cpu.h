@@ -22,14 +22,19 @@ static int64_t findCpuFeatures(void) {
     return found;
   unsigned leaf1 = c, low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  unsigned lzcnt = 0;
+  unsigned extended = 0;
   if (__get_cpuid(0x80000001, &a, &b, &c, &d))
-    lzcnt = c & bit_LZCNT;
+    extended = c;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
     return found;
-  unsigned leaf1Wanted = bit_FMA | bit_MOVBE | bit_F16C | bit_AVX;
+  /* All that x86-64-v3 has beyond the floor: the code may use any of it. */
+  unsigned leaf1Wanted = bit_SSE3 | bit_SSSE3 | bit_FMA | bit_CMPXCHG16B |
+                         bit_SSE4_1 | bit_SSE4_2 | bit_MOVBE | bit_POPCNT |
+                         bit_AVX | bit_F16C;
+  unsigned extendedWanted = bit_LAHF_LM | bit_LZCNT;
   unsigned leaf7Wanted = bit_AVX2 | bit_BMI | bit_BMI2;
-  if ((low & 6) == 6 && lzcnt && (leaf1 & leaf1Wanted) == leaf1Wanted &&
+  if ((low & 6) == 6 && (leaf1 & leaf1Wanted) == leaf1Wanted &&
+      (extended & extendedWanted) == extendedWanted &&
       (b & leaf7Wanted) == leaf7Wanted)
     found |= 1;
   unsigned v4Wanted =

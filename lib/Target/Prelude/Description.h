@@ -50,7 +50,20 @@ struct Description {
 };
 
 /* What entries return; createHeader explains them to users. */
-enum { kOk, kNull, kSize, kOverlap, kCpu };
+enum {
+  kOk,
+  kNull,
+  kSize,
+  kOverlap,
+  kCpu,
+  kDevice,
+  kType,
+  kRank,
+  kShape,
+  kStride,
+  kAlignment,
+  kArguments /* of TVM FFI only */
+};
 
 static inline int64_t getNumArguments(const struct Description *description) {
   return description->numInputs + description->numOutputs;

@@ -12,8 +12,9 @@
  * but libgomp, and that only with POSENC_OPENMP. */
 
 #include "Cpu.h"
-#include "Description.h"
-#include "View.h"
+#include "Memory.h"
+#include "Tensors.h"
+#include "TvmFfi.h"
 
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
@@ -29,6 +30,12 @@ void setParallelFor(ParallelFor parallelFor,
                     void *context) __asm__("posenc.set_parallel_for");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
+int32_t launchTensors(const struct Description *description,
+                      const int64_t *arguments, int64_t *words, char *message,
+                      size_t size) __asm__("posenc.launch_tensors");
+int32_t launchFfi(const struct Description *description, const struct Any *args,
+                  int32_t count, struct Any *result, int64_t *arguments,
+                  int64_t *words) __asm__("posenc.launch_ffi");
 
 void setParallelFor(ParallelFor parallelFor, void *context) {
   hostParallelFor = parallelFor;
@@ -84,84 +91,81 @@ static void runAll(struct Work *work) {
   work->packed(work->words, 0, 1);
 }
 
-/* Whether an output is the input that it may be, element by element. */
-static int isSame(const struct Description *description, int64_t output,
-                  int64_t input, const int64_t *words) {
-  const struct Argument *a = &description->arguments[output];
-  const struct Argument *b = &description->arguments[input];
-  if (a->inPlace != input || words[output] != words[input])
-    return 0;
-  for (int64_t dim = 0; dim < a->rank; ++dim)
-    if (getSize(description, a, dim, words) != 1 &&
-        getStride(a, dim, words) != getStride(b, dim, words))
-      return 0;
-  return 1;
+/* The best variant that the CPU can run, or NULL. */
+static const struct Variant *
+findVariant(const struct Description *description) {
+  for (int64_t i = 0; i < description->numVariants; ++i)
+    if (hasCpuFeatures(description->variants[i].cpuFeatures))
+      return &description->variants[i];
+  return NULL;
 }
 
-/* Checks a tensor's memory, against all others if it is an output. */
-static int32_t checkMemory(const struct Description *description,
-                           int64_t number, const int64_t *words,
-                           struct View *view) {
-  int32_t code = createView(description, number, words, view);
-  if (code || view->isEmpty)
+/* Runs the kernel on what is in the words, if its memory is as it should. */
+static int32_t run(struct Call *call, const struct Variant *variant) {
+  int64_t outputBytes;
+  int32_t code = checkMemory(call, &outputBytes);
+  if (code || outputBytes == 0)
     return code;
-  if (words[number] == 0)
-    return kNull;
-  if (number < description->numInputs)
-    return kOk;
-  if (!isInjective(view))
-    return kOverlap;
-  for (int64_t i = 0; i < getNumArguments(description); ++i) {
-    if (i == number || description->arguments[i].rank < 0 ||
-        isSame(description, number, i, words))
-      continue;
-    struct View other;
-    code = createView(description, i, words, &other);
-    if (code)
-      return code;
-    if (overlap(view, &other))
-      return kOverlap;
+  int64_t numChunks = 1;
+  if (call->description->isChunked) {
+    numChunks = outputBytes / BYTES_PER_CHUNK;
+    numChunks = numChunks < 1            ? 1
+                : numChunks > MAX_CHUNKS ? MAX_CHUNKS
+                                         : numChunks;
   }
+  struct Work work = {variant->packed, call->words, numChunks};
+  runAll(&work);
   return kOk;
 }
 
+/* The words have all but the strides. */
 int32_t launch(const struct Description *description, int64_t *words) {
-  const struct Variant *variant = description->variants;
-  const struct Variant *end = variant + description->numVariants;
-  while (variant != end && !hasCpuFeatures(variant->cpuFeatures))
-    ++variant;
-  if (variant == end)
+  const struct Variant *variant = findVariant(description);
+  if (!variant)
     return kCpu;
   int64_t numArguments = getNumArguments(description);
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (words[numArguments + i] < 0)
       return kSize;
-
-  int64_t outputTotal = 0;
   for (int64_t i = 0; i < numArguments; ++i)
     if (description->arguments[i].rank >= 0)
       setContiguous(description, &description->arguments[i], words);
-  for (int64_t i = 0; i < numArguments; ++i) {
-    if (description->arguments[i].rank < 0)
-      continue;
-    struct View view;
-    int32_t code = checkMemory(description, i, words, &view);
-    if (code)
-      return code;
-    if (i >= description->numInputs)
-      outputTotal += getBytes(&view);
-  }
-  if (outputTotal == 0)
-    return kOk;
+  struct Call call = {description, words, NULL, 0, 0};
+  return run(&call, variant);
+}
 
-  int64_t numChunks = 1;
-  if (description->isChunked) {
-    numChunks = outputTotal / BYTES_PER_CHUNK;
-    numChunks = numChunks < 1            ? 1
-                : numChunks > MAX_CHUNKS ? MAX_CHUNKS
-                                         : numChunks;
-  }
-  struct Work work = {variant->packed, words, numChunks};
-  runAll(&work);
-  return kOk;
+static int32_t runTensors(struct Call *call, const int64_t *arguments) {
+  const struct Variant *variant = findVariant(call->description);
+  if (!variant)
+    return fail(call, kCpu,
+                "the CPU lacks an instruction set that the library was "
+                "compiled for",
+                NULL);
+  int32_t code = bindArguments(call, arguments);
+  return code ? code : run(call, variant);
+}
+
+/* The arguments are DLTensor pointers and scalars; there is room for the
+ * words. */
+int32_t launchTensors(const struct Description *description,
+                      const int64_t *arguments, int64_t *words, char *message,
+                      size_t size) {
+  struct Call call = {description, words, message, size, 0};
+  if (message && size > 0)
+    *message = 0;
+  return runTensors(&call, arguments);
+}
+
+/* There is room for the arguments of launchTensors and the words. */
+int32_t launchFfi(const struct Description *description, const struct Any *args,
+                  int32_t count, struct Any *result, int64_t *arguments,
+                  int64_t *words) {
+  char message[256] = "";
+  struct Call call = {description, words, message, sizeof(message), 0};
+  int32_t code = unpackArguments(&call, args, count, arguments);
+  if (!code)
+    code = runTensors(&call, arguments);
+  if (!code && result)
+    *result = (struct Any){.type = kFfiNone};
+  return raise(&call, code);
 }

@@ -1,0 +1,56 @@
+//===- KernelCode.h - the code of a kernel library --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGET_KERNELCODE_H
+#define POSENC_TARGET_KERNELCODE_H
+
+#include "posenc/Target/KernelModule.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::posenc {
+
+class CodeCache;
+
+/// What a kernel library shall be.
+struct CodeOptions {
+  /// Best first, of one architecture, as TargetSpec::parseAll gives them.
+  std::vector<TargetSpec> targets;
+  /// Of the exported symbols.
+  std::string prefix = "posenc";
+  Threads threads = Threads::OpenMP;
+};
+
+enum class CodeKind { LlvmIR, Asm, Object };
+
+/// One file that has all of a library's code, and the C header to it.
+struct KernelCode {
+  std::string code, header;
+};
+
+/// Takes the text of a stage on the way, and a suffix for its file.
+using StageHandler = llvm::function_ref<void(StringRef suffix, StringRef text)>;
+
+/// Compiles a module at any stage. It may be lowered in place. With a cache,
+/// the code may be one from before. Nothing after an error diagnostic.
+std::optional<KernelCode> generateKernelCode(ModuleOp module,
+                                             const CodeOptions &options,
+                                             CodeKind kind,
+                                             const CodeCache &cache);
+
+/// The same without a cache, showing every stage.
+std::optional<KernelCode> generateKernelCode(ModuleOp module,
+                                             const CodeOptions &options,
+                                             CodeKind kind,
+                                             StageHandler showStage);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGET_KERNELCODE_H

@@ -1,0 +1,228 @@
+//===- CodeCache.cpp - code that was compiled before ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Target/CodeCache.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/CachePruning.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+#include <elf.h>
+#include <link.h>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// More than this and the oldest are removed.
+static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
+
+/// pruneCache() touches no file that is not called so.
+static constexpr StringRef kFilePrefix = "llvmcache-";
+
+/// Where a user's caches lie; empty if the environment does not say.
+static std::string getDefaultFolder(StringRef cacheHome, StringRef home) {
+  llvm::SmallString<128> path(cacheHome);
+  // The standard has relative ones ignored.
+  if (!llvm::sys::path::is_absolute(path)) {
+    path = home;
+    llvm::sys::path::append(path, ".cache");
+  }
+  llvm::sys::path::append(path, "posenc");
+  return llvm::sys::path::is_absolute(path) ? std::string(path) : "";
+}
+
+CodeCache CodeCache::fromEnvironment() {
+  auto get = [](const char *name) {
+    return llvm::sys::Process::GetEnv(name).value_or("");
+  };
+  CodeCache cache;
+  cache.folder = get("POSENC_CACHE");
+  if (cache.folder == "off")
+    cache.folder.clear();
+  else if (cache.folder.empty())
+    cache.folder = getDefaultFolder(get("XDG_CACHE_HOME"), get("HOME"));
+  return cache;
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+/// The build id of a loaded file; empty if it has none.
+static StringRef getBuildId(const dl_phdr_info &file) {
+  for (const ElfW(Phdr) &segment : ArrayRef(file.dlpi_phdr, file.dlpi_phnum)) {
+    if (segment.p_type != PT_NOTE)
+      continue;
+    StringRef notes(
+        reinterpret_cast<const char *>(file.dlpi_addr + segment.p_vaddr),
+        segment.p_memsz);
+    ElfW(Nhdr) note;
+    while (notes.size() >= sizeof(note)) {
+      std::memcpy(&note, notes.data(), sizeof(note));
+      notes = notes.drop_front(sizeof(note));
+      size_t begin = llvm::alignTo(note.n_namesz, 4);
+      size_t end = begin + llvm::alignTo(note.n_descsz, 4);
+      if (end > notes.size())
+        break;
+      if (note.n_type == NT_GNU_BUILD_ID && notes.starts_with("GNU"))
+        return notes.substr(begin, note.n_descsz);
+      notes = notes.drop_front(end);
+    }
+  }
+  return "";
+}
+
+/// The build ids of all libraries of this process: those of this project, of
+/// MLIR and LLVM, and of what they compute with. Empty if one has none.
+static std::string getCompilerBuild() {
+  std::string build;
+  int failed = dl_iterate_phdr(
+      [](dl_phdr_info *file, size_t, void *build) {
+        // Neither the program, which only calls us, nor the kernel's.
+        if (!StringRef(file->dlpi_name).contains('/'))
+          return 0;
+        StringRef id = getBuildId(*file);
+        *static_cast<std::string *>(build) += id;
+        return id.empty() ? 1 : 0;
+      },
+      &build);
+  return failed ? "" : build;
+}
+
+/// The module without its locations; empty if they have a part in the code.
+static std::string getCanonicalBytes(ModuleOp module) {
+  auto isDebugInfo = [](Location loc) {
+    return isa<FusedLoc>(loc) && cast<FusedLoc>(loc).getMetadata()
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  bool hasDebugInfo =
+      module
+          ->walk([&](Operation *op) { return op->getLoc()->walk(isDebugInfo); })
+          .wasInterrupted();
+  if (hasDebugInfo)
+    return "";
+  OwningOpRef<ModuleOp> copy = module.clone();
+  Location unknown = UnknownLoc::get(module.getContext());
+  copy.get()->walk([&](Operation *op) {
+    op->setLoc(unknown);
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : region.getArguments())
+        argument.setLoc(unknown);
+  });
+  std::string bytes;
+  llvm::raw_string_ostream os(bytes);
+  return failed(writeBytecodeToFile(*copy, os)) ? "" : bytes;
+}
+
+std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
+                              CodeKind kind) const {
+  if (folder.empty())
+    return "";
+  std::string build = getCompilerBuild();
+  std::string input = getCanonicalBytes(module);
+  if (build.empty() || input.empty())
+    return "";
+  llvm::BLAKE3 hash;
+  auto add = [&](StringRef part) {
+    std::array<uint8_t, 8> size;
+    llvm::support::endian::write64le(size.data(), part.size());
+    hash.update(size);
+    hash.update(part);
+  };
+  add(build);
+  add(input);
+  add(options.prefix);
+  add(options.threads == Threads::OpenMP ? "openmp" : "none");
+  add(llvm::utostr(static_cast<unsigned>(kind)));
+  // All else about a target follows from its name.
+  for (const TargetSpec &target : options.targets)
+    add(target.name);
+  return llvm::toHex(hash.final<20>(), /*LowerCase=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//
+// A file is a checksum of the rest, the size of the header, the header, the
+// code. It is made under another name, so that it appears whole; the checksum
+// is for what happens to it later.
+//===----------------------------------------------------------------------===//
+
+static constexpr size_t kChecksumSize = 32, kPrologSize = kChecksumSize + 8;
+
+static std::string getChecksum(StringRef content) {
+  llvm::BLAKE3 hash;
+  hash.update(content);
+  auto result = hash.final<kChecksumSize>();
+  return std::string(result.begin(), result.end());
+}
+
+static std::string getPath(StringRef folder, StringRef key) {
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, kFilePrefix + key);
+  return std::string(path);
+}
+
+std::optional<KernelCode> CodeCache::load(StringRef key) const {
+  std::string path = getPath(folder, key);
+  if (key.empty() || !llvm::sys::fs::is_regular_file(path))
+    return std::nullopt;
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false,
+                                            /*IsVolatile=*/true);
+  if (!buffer)
+    return std::nullopt;
+  StringRef content = (*buffer)->getBuffer();
+  if (content.size() < kPrologSize ||
+      getChecksum(content.drop_front(kChecksumSize)) !=
+          content.take_front(kChecksumSize))
+    return std::nullopt;
+  uint64_t headerSize =
+      llvm::support::endian::read64le(content.drop_front(kChecksumSize).data());
+  StringRef rest = content.drop_front(kPrologSize);
+  KernelCode code;
+  code.header = rest.take_front(headerSize).str();
+  code.code =
+      rest.drop_front(std::min<uint64_t>(headerSize, rest.size())).str();
+  return code;
+}
+
+void CodeCache::store(StringRef key, const KernelCode &code) const {
+  if (key.empty() ||
+      llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true,
+                                        llvm::sys::fs::owner_all))
+    return;
+  std::string content(8, 0);
+  llvm::support::endian::write64le(content.data(), code.header.size());
+  content += code.header;
+  content += code.code;
+  std::string path = getPath(folder, key);
+  llvm::Expected<llvm::sys::fs::TempFile> file =
+      llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp");
+  if (!file)
+    return llvm::consumeError(file.takeError());
+  llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
+  os << getChecksum(content) << content;
+  os.flush();
+  bool isWhole = !os.has_error();
+  os.clear_error();
+  llvm::consumeError(isWhole ? file->keep(path) : file->discard());
+  llvm::CachePruningPolicy policy;
+  policy.Interval = std::chrono::seconds(0);
+  policy.Expiration = std::chrono::seconds(0);
+  policy.MaxSizePercentageOfAvailableSpace = 0;
+  policy.MaxSizeBytes = kMaxBytes;
+  llvm::pruneCache(folder, policy);
+}

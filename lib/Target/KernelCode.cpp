@@ -1,0 +1,132 @@
+//===- KernelCode.cpp - the code of a kernel library ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Target/KernelCode.h"
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Target/CodeCache.h"
+#include "posenc/Target/LLVMErrors.h"
+
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Assembly, or an object file's bytes; nothing after an error at `loc`.
+static std::optional<std::string> generateCode(llvm::Module &module,
+                                               const TargetSpec &target,
+                                               llvm::CodeGenFileType type,
+                                               Location loc) {
+  LLVMErrors errors(module.getContext(), loc);
+  llvm::SmallString<0> buffer;
+  llvm::raw_svector_ostream os(buffer);
+  llvm::legacy::PassManager manager;
+  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
+  // It fails only for a kind of file that no CPU target lacks.
+  machine->addPassesToEmitFile(manager, os, nullptr, type);
+  manager.run(module);
+  if (errors.any())
+    return std::nullopt;
+  return std::string(buffer);
+}
+
+static std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  os << "\n";
+  return text;
+}
+
+std::optional<KernelCode>
+mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
+                                 CodeKind kind, StageHandler showStage) {
+  // Not printed for nothing: the types of a small module can be vast text.
+  auto showModule = [&](ModuleOp lowered, const TargetSpec &target,
+                        StringRef stage) {
+    if (!showStage)
+      return;
+    std::string suffix = options.targets.size() > 1 ? "." + target.name : "";
+    showStage(suffix + stage.str(), printModule(lowered));
+  };
+  SmallVector<OwningOpRef<ModuleOp>> copies;
+  SmallVector<ModuleOp> modules;
+  for (const TargetSpec &target : options.targets) {
+    bool isLast = &target == &options.targets.back();
+    ModuleOp lowered = module;
+    if (!isLast) {
+      copies.push_back(module.clone());
+      lowered = *copies.back();
+    }
+    if (failed(lowerModule(lowered, Stage::Vector, target)))
+      return std::nullopt;
+    showModule(lowered, target, ".vector.mlir");
+    if (failed(lowerModule(lowered, Stage::Llvm, target, Stage::Vector)))
+      return std::nullopt;
+    showModule(lowered, target, ".llvm.mlir");
+    modules.push_back(lowered);
+  }
+
+  KernelCode result;
+  result.header = createHeader(getKernels(module), options.prefix);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModule(
+      modules, context, options.targets, options.prefix, options.threads);
+  if (!code)
+    return std::nullopt;
+  const TargetSpec &target = options.targets.front();
+  auto generate = [&](llvm::Module &code, llvm::CodeGenFileType type) {
+    return generateCode(code, target, type, module.getLoc());
+  };
+  if (showStage || kind == CodeKind::LlvmIR) {
+    llvm::raw_string_ostream(result.code) << *code;
+    if (kind == CodeKind::LlvmIR)
+      return result;
+    showStage(".ll", result.code);
+  }
+  if (showStage || kind == CodeKind::Asm) {
+    // Code generation changes the module: the object needs its own copy.
+    std::optional<std::string> assembly = generate(
+        *llvm::CloneModule(*code), llvm::CodeGenFileType::AssemblyFile);
+    if (!assembly)
+      return std::nullopt;
+    result.code = std::move(*assembly);
+    if (kind == CodeKind::Asm)
+      return result;
+    showStage(".s", result.code);
+  }
+  std::optional<std::string> object =
+      generate(*code, llvm::CodeGenFileType::ObjectFile);
+  if (!object)
+    return std::nullopt;
+  result.code = std::move(*object);
+  if (showStage)
+    showStage(".o", result.code);
+  return result;
+}
+
+std::optional<KernelCode>
+mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
+                                 CodeKind kind, const CodeCache &cache) {
+  std::string key = cache.getKey(module, options, kind);
+  if (std::optional<KernelCode> known = cache.load(key))
+    return known;
+  // What the compiler has to say it says every time.
+  bool isSilent = true;
+  ScopedDiagnosticHandler watch(module.getContext(), [&](Diagnostic &) {
+    isSilent = false;
+    return failure();
+  });
+  std::optional<KernelCode> code =
+      generateKernelCode(module, options, kind, StageHandler());
+  if (code && isSilent)
+    cache.store(key, *code);
+  return code;
+}
