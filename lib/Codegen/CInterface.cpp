@@ -1,4 +1,4 @@
-//===- CInterface.cpp - metadata and header of a kernel library -*- C++ -*-===//
+//===- CInterface.cpp - names and metadata of a kernel library --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,6 +17,8 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+static constexpr llvm::StringLiteral kFfiPrefix = "__tvm_ffi_";
 
 SmallVector<Kernel> mlir::posenc::getKernels(ModuleOp module) {
   SmallVector<Kernel> kernels;
@@ -40,6 +42,25 @@ MemRefType mlir::posenc::getKernelMemRefType(RankedTensorType tensor) {
 std::string mlir::posenc::getPackedSymbol(StringRef function,
                                           unsigned variant) {
   return llvm::formatv("{0}.packed.{1}", function, variant).str();
+}
+
+std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function) {
+  return (prefix + "_" + function).str();
+}
+
+std::string mlir::posenc::getTensorEntrySymbol(StringRef prefix,
+                                               StringRef function) {
+  return getEntrySymbol(prefix, function) + kTensorSuffix.str();
+}
+
+std::string mlir::posenc::getFfiEntrySymbol(StringRef prefix,
+                                            StringRef function) {
+  return kFfiPrefix.str() + getEntrySymbol(prefix, function);
+}
+
+bool mlir::posenc::isExportedSymbol(StringRef prefix, StringRef symbol) {
+  symbol.consume_front(kFfiPrefix);
+  return symbol.consume_front(prefix) && symbol.starts_with("_");
 }
 
 std::optional<int64_t> mlir::posenc::getStaticBytes(RankedTensorType tensor) {
@@ -68,7 +89,7 @@ std::string mlir::posenc::getSizeName(AbiAttr abi, int64_t number) {
   return name;
 }
 
-static StringRef getTypeName(Type type) {
+StringRef mlir::posenc::getTypeName(Type type) {
   type = getElementTypeOrSelf(type);
   if (type.isF64())
     return "f64";
@@ -81,17 +102,6 @@ static StringRef getTypeName(Type type) {
   if (type.isIndex())
     return "index";
   return type.isInteger(32) ? "i32" : "i64";
-}
-
-static StringRef getCType(Type type) {
-  type = getElementTypeOrSelf(type);
-  if (type.isF64())
-    return "double";
-  if (type.isF32())
-    return "float";
-  if (type.isF16() || type.isBF16())
-    return "uint16_t";
-  return type.isInteger(32) ? "int32_t" : "int64_t";
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,6 +133,7 @@ std::string mlir::posenc::createMetadata(ArrayRef<Kernel> kernels,
                                          StringRef prefix, StringRef targets) {
   llvm::json::Array functions;
   for (auto [kernel, abi] : kernels) {
+    StringRef name = kernel.getName();
     llvm::json::Array inputs, outputs, sizes;
     for (ArgAttr arg : abi.getInputs())
       inputs.push_back(describe(abi, arg));
@@ -138,8 +149,11 @@ std::string mlir::posenc::createMetadata(ArrayRef<Kernel> kernels,
       if (size < 0)
         sizes.push_back(getSizeName(abi, number));
     functions.push_back(
-        llvm::json::Object{{"name", kernel.getName()},
-                           {"symbol", (prefix + "_" + kernel.getName()).str()},
+        llvm::json::Object{{"name", name},
+                           {"symbol", getEntrySymbol(prefix, name)},
+                           {"dl", getTensorEntrySymbol(prefix, name)},
+                           {"tvm_ffi", getFfiEntrySymbol(prefix, name)},
+                           {"strided", true},
                            {"inputs", std::move(inputs)},
                            {"outputs", std::move(outputs)},
                            {"sizes", std::move(sizes)}});
@@ -157,95 +171,4 @@ std::string mlir::posenc::createMetadata(ArrayRef<Kernel> kernels,
                          {"targets", std::move(targetNames)},
                          {"functions", std::move(functions)}};
   return llvm::formatv("{0}", root).str();
-}
-
-//===----------------------------------------------------------------------===//
-// Header
-//===----------------------------------------------------------------------===//
-
-static void describeArg(raw_ostream &os, AbiAttr abi, ArgAttr arg,
-                        StringRef direction) {
-  os << " *   " << arg.getName() << ": ";
-  if (auto tensor = dyn_cast<RankedTensorType>(arg.getType())) {
-    ArrayRef<int64_t> sizes = arg.getSizes();
-    for (int64_t size : tensor.getShape()) {
-      os << '[';
-      if (ShapedType::isDynamic(size)) {
-        os << getSizeName(abi, sizes.front());
-        sizes = sizes.drop_front();
-      } else {
-        os << size;
-      }
-      os << ']';
-    }
-    os << ' ';
-  }
-  os << getTypeName(arg.getType()) << ", " << direction << "\n";
-}
-
-static void declareKernel(raw_ostream &os, FunctionOpInterface kernel,
-                          AbiAttr abi, StringRef prefix) {
-  os << "/* " << kernel.getName() << "\n";
-  for (ArgAttr arg : abi.getInputs())
-    describeArg(os, abi, arg, "read");
-  for (auto [arg, partner] :
-       llvm::zip_equal(abi.getOutputs(), abi.getInPlace()))
-    describeArg(os, abi, arg,
-                partner < 0 ? std::string("written")
-                            : "written, may be " +
-                                  abi.getInputs()[partner].getName().str());
-  os << " */\nint32_t " << prefix << '_' << kernel.getName() << '(';
-  SmallVector<std::string> parameters;
-  for (ArgAttr arg : abi.getInputs())
-    parameters.push_back(
-        isa<RankedTensorType>(arg.getType())
-            ? ("const " + getCType(arg.getType()) + " *" + arg.getName()).str()
-            : (getCType(arg.getType()) + " " + arg.getName()).str());
-  for (ArgAttr arg : abi.getOutputs())
-    parameters.push_back(
-        (getCType(arg.getType()) + " *" + arg.getName()).str());
-  for (auto [number, size] : llvm::enumerate(abi.getSizes()))
-    if (size < 0)
-      parameters.push_back("int64_t " + getSizeName(abi, number));
-  if (parameters.empty())
-    parameters.push_back("void");
-  os << llvm::join(parameters, ", ") << ");\n\n";
-}
-
-std::string mlir::posenc::createHeader(ArrayRef<Kernel> kernels,
-                                       StringRef prefix) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  std::string guard = prefix.upper() + "_H";
-  os << "/* Kernels of " << prefix << ", made by posenc " << POSENC_VERSION
-     << ".\n"
-        " *\n"
-        " * Tensors are contiguous and row-major. f16 and bf16 are their bits "
-        "in "
-        "uint16_t.\n"
-        " * A kernel allocates nothing, and returns 0 or why it did nothing:\n"
-        " *   1  a pointer is NULL, and its tensor is not empty\n"
-        " *   2  a size is negative, or sizes multiply beyond 63 bits\n"
-        " *   3  an output overlaps another tensor and is not the input it may "
-        "be\n"
-        " *   4  the CPU lacks an instruction set that the library was "
-        "compiled "
-        "for\n"
-        " */\n"
-        "#ifndef "
-     << guard << "\n#define " << guard << "\n\n#include <stdint.h>\n\n"
-     << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  for (auto [kernel, abi] : kernels)
-    declareKernel(os, kernel, abi, prefix);
-  os << "/* The functions, their signatures and targets, as JSON. */\n"
-     << "const char *" << prefix << "_metadata(void);\n\n"
-     << "/* Sets the loop that runs body(arg, i) for every i in [0, n), in any "
-        "order and on\n * any threads, and returns when all are done; NULL "
-        "restores the default. Not to be\n * called while a kernel runs. */\n"
-     << "void " << prefix
-     << "_set_parallel_for(\n    void (*pf)(void *ctx, void (*body)(void *arg, "
-        "int64_t i), void *arg,\n               int64_t n),\n    void "
-        "*ctx);\n\n"
-     << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
-  return text;
 }

@@ -134,9 +134,8 @@ translateVariant(ModuleOp module, llvm::LLVMContext &context,
   for (llvm::GlobalValue &value : result->global_values())
     if (value.hasLocalLinkage() && !value.getName().contains('.'))
       value.setName(value.getName() + suffix);
-  std::string entries = (prefix + "_").str();
   for (llvm::Function &function : *result)
-    if (function.getName().starts_with(entries))
+    if (isExportedSymbol(prefix, function.getName()))
       setFloor(function);
     else if (!function.isDeclaration())
       setTarget(function, targets[variant]);
@@ -191,9 +190,8 @@ std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
     first.emitError("cannot be linked with the prelude");
     return nullptr;
   }
-  std::string exported = prefix.str() + "_";
   llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {
-    return value.getName().starts_with(exported);
+    return isExportedSymbol(prefix, value.getName());
   });
   // Nothing throws, and no unwinder is linked.
   for (llvm::Function &function : *result)

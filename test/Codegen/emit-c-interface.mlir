@@ -33,7 +33,11 @@
 // CHECK: @rope.description()
 // CHECK: llvm.func @lib_rope(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64) -> i32
 // CHECK: llvm.alloca %{{.*}} x i64
-// CHECK: llvm.call @posenc.launch
+// CHECK: llvm.call @posenc.launch(
+// CHECK: llvm.func @lib_rope_dl(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64) -> i32
+// CHECK: llvm.call @posenc.launch_tensors
+// CHECK: llvm.func @__tvm_ffi_lib_rope(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i32, %{{.*}}: !llvm.ptr) -> i32
+// CHECK: llvm.call @posenc.launch_ffi
 // CHECK: llvm.func @lib_metadata() -> !llvm.ptr
 // CHECK: llvm.func @lib_set_parallel_for(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 

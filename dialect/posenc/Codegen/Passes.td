@@ -144,10 +144,12 @@ def PosencEmitCInterfacePass
   let description = [{
     For each function with `posenc.abi` in the LLVM dialect, emits its packed
     form `<function>.packed.<variant>`, which takes the arguments of a call as
-    an array of words. Unless `entries` is false, emits also `<prefix>_<function>`,
-    which takes plain pointers and sizes and calls the first variant that the
-    CPU can run; and once `<prefix>_metadata` and `<prefix>_set_parallel_for`.
-    All else becomes internal.
+    an array of words. Unless `entries` is false, emits also what calls the
+    first variant that the CPU can run: `<prefix>_<function>`, which takes plain
+    pointers and sizes, `<prefix>_<function>_dl`, which takes DLPack tensors,
+    and `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI; and once
+    `<prefix>_metadata` and `<prefix>_set_parallel_for`. All else becomes
+    internal.
 
     A library for several targets is made of one module for each, with the same
     functions: the pass gives each its own `variant`, all of them the same

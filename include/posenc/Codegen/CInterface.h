@@ -19,11 +19,26 @@ namespace mlir::posenc {
 /// Symbols of the prelude that entries call. A dot keeps them apart from any C
 /// identifier.
 inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
+inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
+    "posenc.launch_tensors";
+inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 
 /// The symbol of the packed form of a function's variant.
 std::string getPackedSymbol(StringRef function, unsigned variant);
+
+/// The end of the name of an entry that takes DLPack tensors.
+inline constexpr llvm::StringLiteral kTensorSuffix = "_dl";
+
+/// The symbols of a function's entries: for plain C, for DLPack tensors, and
+/// for TVM FFI.
+std::string getEntrySymbol(StringRef prefix, StringRef function);
+std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
+std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
+
+/// Whether a library with this prefix exports the symbol, if it has it.
+bool isExportedSymbol(StringRef prefix, StringRef symbol);
 
 /// The bytes of an element times the static sizes; nothing if no memory has as
 /// many.
@@ -47,6 +62,9 @@ MemRefType getKernelMemRefType(RankedTensorType tensor);
 
 /// The name of size `number` of a signature, in headers and metadata.
 std::string getSizeName(AbiAttr abi, int64_t number);
+
+/// The name of a scalar's or tensor's element type, in headers and metadata.
+StringRef getTypeName(Type type);
 
 /// The JSON that `<prefix>_metadata` returns. `targets` are separated by
 /// commas.

@@ -47,8 +47,12 @@ public:
   void declarePrelude();
   /// Emits the description of a kernel's arguments and variants.
   void emitDescription(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
-  /// Emits `<prefix>_<function>`.
-  void emitEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>`, which takes pointers and sizes.
+  void emitPlainEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>_dl`, which takes DLPack tensors.
+  void emitTensorEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI.
+  void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   void emitMetadata(StringRef metadata);
   void emitSetParallelFor();
 
@@ -66,6 +70,17 @@ private:
   Value address(Location loc, StringRef symbol) {
     return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
   }
+  /// The types of the arguments of an entry.
+  SmallVector<Type> getArgumentTypes(const CallLayout &layout);
+  /// Arguments of an entry as words.
+  SmallVector<Value> createArgumentWords(Location loc, ValueRange arguments);
+  /// An array on the stack that begins with these words.
+  Value createArray(Location loc, int64_t size, ValueRange words);
+  Value getDescription(LLVM::LLVMFuncOp kernel);
+  /// Creates an exported function, and goes there.
+  Block *createEntry(StringRef name, ArrayRef<Type> types);
+  /// Calls a function of the prelude and returns what it returns.
+  void finishEntry(Location loc, StringRef launch, ValueRange operands);
   Value getWordAddress(Location loc, Value words, int64_t number);
   Value loadWord(Location loc, Value words, int64_t number);
 

@@ -21,10 +21,9 @@ using namespace mlir::posenc;
 /// Makes the functions of the input internal: they are reached through the
 /// entries only, and must not take the name of one.
 static LogicalResult hideFunctions(ModuleOp module, StringRef prefix) {
-  std::string entries = (prefix + "_").str();
   for (Operation &op : *module.getBody()) {
     auto symbol = dyn_cast<SymbolOpInterface>(op);
-    if (symbol && (symbol.getName().starts_with(entries) ||
+    if (symbol && (isExportedSymbol(prefix, symbol.getName()) ||
                    symbol.getName().contains('.')))
       return op.emitError() << "symbol '" << symbol.getName()
                             << "' collides with the library's own";
@@ -59,6 +58,13 @@ struct EmitCInterface final
         kernel.emitError("expected a kernel in the LLVM dialect");
         return signalPassFailure();
       }
+      StringRef name = function.getName();
+      if (name.consume_back(kTensorSuffix) && module.lookupSymbol(name)) {
+        function.emitError()
+            << "'" << function.getName()
+            << "' would have the name of an entry of '" << name << "'";
+        return signalPassFailure();
+      }
       functions.push_back({function, CallLayout(abi)});
       if (failed(emitter.check(function, functions.back().second)))
         return signalPassFailure();
@@ -73,7 +79,9 @@ struct EmitCInterface final
     emitter.declarePrelude();
     for (auto &[function, layout] : functions) {
       emitter.emitDescription(function, layout);
-      emitter.emitEntry(function, layout);
+      emitter.emitPlainEntry(function, layout);
+      emitter.emitTensorEntry(function, layout);
+      emitter.emitFfiEntry(function, layout);
     }
     emitter.emitMetadata(metadata);
     emitter.emitSetParallelFor();

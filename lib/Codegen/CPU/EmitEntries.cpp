@@ -34,50 +34,119 @@ Value CInterfaceEmitter::loadWord(Location loc, Value words, int64_t number) {
 }
 
 void CInterfaceEmitter::declarePrelude() {
-  createFunction(kLaunchSymbol, i32, {pointer, pointer},
-                 LLVM::Linkage::External);
-  createFunction(kSetParallelForSymbol, nothing, {pointer, pointer},
-                 LLVM::Linkage::External);
+  auto declare = [&](StringRef name, Type result, ArrayRef<Type> arguments) {
+    createFunction(name, result, arguments, LLVM::Linkage::External);
+  };
+  declare(kLaunchSymbol, i32, {pointer, pointer});
+  declare(kLaunchTensorsSymbol, i32, {pointer, pointer, pointer, pointer, i64});
+  declare(kLaunchFfiSymbol, i32,
+          {pointer, pointer, i32, pointer, pointer, pointer});
+  declare(kSetParallelForSymbol, nothing, {pointer, pointer});
 }
 
-void CInterfaceEmitter::emitEntry(LLVM::LLVMFuncOp kernel,
-                                  const CallLayout &layout) {
-  AbiAttr abi = layout.getAbi();
-  Location loc = kernel.getLoc();
+SmallVector<Type>
+CInterfaceEmitter::getArgumentTypes(const CallLayout &layout) {
   SmallVector<Type> types;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments()))
     types.push_back(layout.getTensor(number)      ? pointer
                     : arg.getType().isInteger(32) ? i32
                                                   : i64);
-  types.append(llvm::count(abi.getSizes(), -1), i64);
-  LLVM::LLVMFuncOp entry = createFunction(prefix + "_" + kernel.getName().str(),
-                                          i32, types, LLVM::Linkage::External);
-  Block *block = entry.addEntryBlock(builder);
-  builder.setInsertionPointToStart(block);
+  return types;
+}
 
+SmallVector<Value>
+CInterfaceEmitter::createArgumentWords(Location loc, ValueRange arguments) {
   SmallVector<Value> words;
-  unsigned next = 0;
-  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
-    Value value = block->getArgument(next++);
-    if (layout.getTensor(number))
+  for (Value value : arguments) {
+    if (value.getType() == pointer)
       value = LLVM::PtrToIntOp::create(builder, loc, i64, value);
-    else if (arg.getType().isInteger(32))
+    else if (value.getType() == i32)
       value = LLVM::SExtOp::create(builder, loc, i64, value);
     words.push_back(value);
   }
-  for (int64_t size : abi.getSizes())
-    words.push_back(size < 0 ? Value(block->getArgument(next++)) : words[size]);
+  return words;
+}
 
-  Value array = LLVM::AllocaOp::create(builder, loc, pointer, i64,
-                                       constant(loc, layout.getNumWords()));
+Value CInterfaceEmitter::createArray(Location loc, int64_t size,
+                                     ValueRange words) {
+  // Never empty, so that it has an address.
+  Value array = LLVM::AllocaOp::create(
+      builder, loc, pointer, i64, constant(loc, std::max<int64_t>(size, 1)));
   for (auto [number, word] : llvm::enumerate(words))
     LLVM::StoreOp::create(builder, loc, word,
                           getWordAddress(loc, array, number));
-  std::string description = (kernel.getName() + ".description").str();
-  auto launch =
-      LLVM::CallOp::create(builder, loc, TypeRange(i32), kLaunchSymbol,
-                           ValueRange{address(loc, description), array});
-  LLVM::ReturnOp::create(builder, loc, launch.getResult());
+  return array;
+}
+
+Value CInterfaceEmitter::getDescription(LLVM::LLVMFuncOp kernel) {
+  return address(kernel.getLoc(), (kernel.getName() + ".description").str());
+}
+
+Block *CInterfaceEmitter::createEntry(StringRef name, ArrayRef<Type> types) {
+  LLVM::LLVMFuncOp entry =
+      createFunction(name, i32, types, LLVM::Linkage::External);
+  Block *block = entry.addEntryBlock(builder);
+  builder.setInsertionPointToStart(block);
+  return block;
+}
+
+void CInterfaceEmitter::finishEntry(Location loc, StringRef launch,
+                                    ValueRange operands) {
+  auto call =
+      LLVM::CallOp::create(builder, loc, TypeRange(i32), launch, operands);
+  LLVM::ReturnOp::create(builder, loc, call.getResult());
+}
+
+void CInterfaceEmitter::emitPlainEntry(LLVM::LLVMFuncOp kernel,
+                                       const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  ArrayRef<int64_t> sizes = layout.getAbi().getSizes();
+  SmallVector<Type> types = getArgumentTypes(layout);
+  size_t numArguments = types.size();
+  types.append(llvm::count(sizes, -1), i64);
+  Block *block = createEntry(getEntrySymbol(prefix, kernel.getName()), types);
+
+  SmallVector<Value> words =
+      createArgumentWords(loc, block->getArguments().take_front(numArguments));
+  ArrayRef<BlockArgument> given =
+      block->getArguments().drop_front(numArguments);
+  for (int64_t size : sizes) {
+    words.push_back(size < 0 ? Value(given.front()) : words[size]);
+    given = given.drop_front(size < 0);
+  }
+  finishEntry(
+      loc, kLaunchSymbol,
+      {getDescription(kernel), createArray(loc, layout.getNumWords(), words)});
+}
+
+void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  SmallVector<Type> types = getArgumentTypes(layout);
+  size_t numArguments = types.size();
+  types.append({pointer, i64});
+  Block *block =
+      createEntry(getTensorEntrySymbol(prefix, kernel.getName()), types);
+  SmallVector<Value> words =
+      createArgumentWords(loc, block->getArguments().take_front(numArguments));
+  finishEntry(loc, kLaunchTensorsSymbol,
+              {getDescription(kernel), createArray(loc, words.size(), words),
+               createArray(loc, layout.getNumWords(), {}),
+               block->getArgument(numArguments),
+               block->getArgument(numArguments + 1)});
+}
+
+void CInterfaceEmitter::emitFfiEntry(LLVM::LLVMFuncOp kernel,
+                                     const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  // handle, args, num_args, result
+  Block *block = createEntry(getFfiEntrySymbol(prefix, kernel.getName()),
+                             {pointer, pointer, i32, pointer});
+  finishEntry(loc, kLaunchFfiSymbol,
+              {getDescription(kernel), block->getArgument(1),
+               block->getArgument(2), block->getArgument(3),
+               createArray(loc, layout.getArguments().size(), {}),
+               createArray(loc, layout.getNumWords(), {})});
 }
 
 void CInterfaceEmitter::emitMetadata(StringRef metadata) {

@@ -1,0 +1,213 @@
+//===- CHeader.cpp - the C header of a kernel library -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/CInterface.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// What the top of each header says; `LIB` is the prefix.
+static constexpr llvm::StringLiteral kIntroduction =
+    R"(/* Kernels of LIB, made by posenc VERSION.
+ *
+ * A function f has two forms that do the same:
+ * - LIB_f
+ *   takes the data of contiguous, row-major tensors, and their sizes.
+ * - LIB_f_dl
+ *   takes DLPack tensors on the CPU, checks all of them, and puts a message
+ *   into err, of errlen bytes with the final 0; NULL and 0 where none is wanted.
+ *   Strides of NULL are contiguous; else the stride of the last dimension is 1,
+ *   and the others are any, also negative. Views of one buffer may be rotated
+ *   in place, as q and k of rows [q | k | v].
+ * f16 and bf16 are their bits in uint16_t, and to DLPack (kDLFloat, 16) and
+ * (kDLBfloat, 16). Scalars are passed as such in both forms.
+ *
+ * An output must not overlap another tensor; where the comment of a function
+ * says that it may be an input, it may be exactly the same view of the same
+ * memory. Any number of threads may call kernels at the same time.
+ *
+ * A kernel allocates nothing, and returns 0, or why it did nothing at all:
+ *   1  a pointer is NULL, and its tensor is not empty
+ *   2  a size is negative, or sizes multiply beyond 63 bits
+ *   3  an output overlaps another tensor and is not the input it may be, or its
+ *      own elements share memory
+ *   4  the CPU lacks an instruction set that the library was compiled for
+ * With DLPack tensors also:
+ *   5  a tensor is not on the CPU
+ *   6  its type of elements is another
+ *   7  its number of dimensions is another
+ *   8  a dimension is not what the function or another tensor asks for
+ *   9  the last dimension is not contiguous
+ *  10  the data is not aligned to its elements
+ *
+ * __tvm_ffi_LIB_f
+ *   is the form with tensors by the C ABI of TVM FFI, inputs then outputs.
+ */
+)";
+
+/// DLTensor, for programs without a header of DLPack.
+static constexpr llvm::StringLiteral kTensorType =
+    R"(/* DLTensor is DLPack's. If dlpack.h is not <dlpack/dlpack.h>, include it before
+ * this file. */
+#ifdef __has_include
+#if !defined(DLPACK_DLPACK_H_) && __has_include(<dlpack/dlpack.h>)
+#include <dlpack/dlpack.h>
+#endif
+#endif
+#if !defined(DLPACK_DLPACK_H_) && !defined(POSENC_DLTENSOR)
+#define POSENC_DLTENSOR
+typedef struct {
+  int32_t device_type; /* 1: the CPU */
+  int32_t device_id;
+} DLDevice;
+typedef struct {
+  uint8_t code; /* 0: integer, 2: floating point, 4: bfloat */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements, or NULL */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+
+)";
+
+static constexpr llvm::StringLiteral kLibraryFunctions =
+    R"(/* The functions, their signatures and targets, as JSON. */
+const char *LIB_metadata(void);
+
+/* Sets the loop that runs body(arg, i) for every i in [0, n), in any order and
+ * on any threads, and returns when all are done; NULL restores the default. Not
+ * to be called while a kernel runs. */
+void LIB_set_parallel_for(
+    void (*pf)(void *ctx, void (*body)(void *arg, int64_t i), void *arg,
+               int64_t n),
+    void *ctx);
+
+)";
+
+static void print(raw_ostream &os, StringRef text, StringRef prefix) {
+  std::string result = text.str();
+  auto replace = [&](StringRef from, StringRef to) {
+    for (size_t at = 0; (at = result.find(from, at)) != std::string::npos;
+         at += to.size())
+      result.replace(at, from.size(), to);
+  };
+  replace("VERSION", POSENC_VERSION);
+  replace("LIB", prefix);
+  os << result;
+}
+
+static StringRef getCType(Type type) {
+  type = getElementTypeOrSelf(type);
+  if (type.isF64())
+    return "double";
+  if (type.isF32())
+    return "float";
+  if (type.isF16() || type.isBF16())
+    return "uint16_t";
+  return type.isInteger(32) ? "int32_t" : "int64_t";
+}
+
+static void describeArg(raw_ostream &os, AbiAttr abi, ArgAttr arg,
+                        const llvm::Twine &use) {
+  os << " *   " << arg.getName() << ": ";
+  if (auto tensor = dyn_cast<RankedTensorType>(arg.getType())) {
+    ArrayRef<int64_t> sizes = arg.getSizes();
+    for (int64_t size : tensor.getShape()) {
+      os << '[';
+      if (ShapedType::isDynamic(size)) {
+        os << getSizeName(abi, sizes.front());
+        sizes = sizes.drop_front();
+      } else {
+        os << size;
+      }
+      os << ']';
+    }
+    os << ' ';
+  }
+  os << getTypeName(arg.getType()) << ", " << use << "\n";
+}
+
+static void declare(raw_ostream &os, StringRef symbol,
+                    ArrayRef<std::string> parameters) {
+  os << "int32_t " << symbol << '('
+     << (parameters.empty() ? "void" : llvm::join(parameters, ", ")) << ");\n";
+}
+
+static void declareKernel(raw_ostream &os, FunctionOpInterface kernel,
+                          AbiAttr abi, StringRef prefix) {
+  os << "/* " << kernel.getName() << "\n";
+  for (ArgAttr arg : abi.getInputs())
+    describeArg(os, abi, arg, "read");
+  for (auto [arg, partner] :
+       llvm::zip_equal(abi.getOutputs(), abi.getInPlace()))
+    if (partner < 0)
+      describeArg(os, abi, arg, "written");
+    else
+      describeArg(os, abi, arg,
+                  "written, may be " + abi.getInputs()[partner].getName());
+  SmallVector<std::string> plain, tensors;
+  for (ArgAttr arg : abi.getInputs()) {
+    std::string name = arg.getName().str();
+    std::string type = getCType(arg.getType()).str();
+    bool isTensor = isa<RankedTensorType>(arg.getType());
+    plain.push_back(isTensor ? "const " + type + " *" + name
+                             : type + " " + name);
+    tensors.push_back(isTensor ? "const DLTensor *" + name : plain.back());
+  }
+  for (ArgAttr arg : abi.getOutputs()) {
+    plain.push_back((getCType(arg.getType()) + " *" + arg.getName()).str());
+    tensors.push_back(("const DLTensor *" + arg.getName()).str());
+  }
+  for (auto [number, size] : llvm::enumerate(abi.getSizes()))
+    if (size < 0)
+      plain.push_back("int64_t " + getSizeName(abi, number));
+  os << " */\n";
+  // No argument may hide these two.
+  llvm::StringSet<> names;
+  for (ArgAttr arg :
+       llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs()))
+    names.insert(arg.getName());
+  for (StringRef name : {"err", "errlen"}) {
+    std::string unique = name.str();
+    while (names.contains(unique))
+      unique += "_";
+    tensors.push_back((name == "err" ? "char *" : "size_t ") + unique);
+  }
+  declare(os, getEntrySymbol(prefix, kernel.getName()), plain);
+  declare(os, getTensorEntrySymbol(prefix, kernel.getName()), tensors);
+  os << "\n";
+}
+
+std::string mlir::posenc::createHeader(ArrayRef<Kernel> kernels,
+                                       StringRef prefix) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  std::string guard = prefix.upper() + "_H";
+  print(os, kIntroduction, prefix);
+  os << "#ifndef " << guard << "\n#define " << guard
+     << "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
+  print(os, kTensorType, prefix);
+  os << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  for (auto [kernel, abi] : kernels)
+    declareKernel(os, kernel, abi, prefix);
+  print(os, kLibraryFunctions, prefix);
+  os << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return text;
+}
