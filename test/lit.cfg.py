@@ -12,6 +12,7 @@
 import os
 import re
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -65,11 +66,19 @@ for tool in [
 
 # Tests that need an emulator, or a library of another architecture to run
 # with, are not run where it is not installed.
-for emulator in ["qemu-x86_64", "qemu-aarch64"]:
+for emulator in ["qemu-x86_64", "qemu-aarch64", "bochs"]:
     if shutil.which(emulator):
         config.available_features.add(emulator)
 if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
     config.available_features.add("aarch64-libc")
+
+# Headers and modules of others.
+if os.path.exists("/usr/include/dlpack/dlpack.h"):
+    config.available_features.add("dlpack")
+for module in ["numpy", "tvm_ffi"]:
+    command = [config.python, "-c", "import " + module]
+    if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+        config.available_features.add(module)
 
 if config.host_processor in ("x86_64", "AMD64"):
     config.available_features.add("x86_64")
