@@ -75,10 +75,25 @@ if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
 # Headers and modules of others.
 if os.path.exists("/usr/include/dlpack/dlpack.h"):
     config.available_features.add("dlpack")
-for module in ["numpy", "tvm_ffi"]:
-    command = [config.python, "-c", "import " + module]
-    if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-        config.available_features.add(module)
+
+
+def has_modules(python, modules):
+    result = subprocess.run(
+        [python, "-c", "import " + modules], capture_output=True, check=False
+    )
+    return result.returncode == 0
+
+
+# Debian's modules are those of Debian's Python only; others may be elsewhere.
+if "PYTHONPATH" in os.environ:
+    config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+for python in [config.python, "/usr/bin/python3"]:
+    if os.path.exists(python) and has_modules(python, "numpy"):
+        config.available_features.add("numpy")
+        config.substitutions.insert(0, ("%numpy_python", python))
+        if has_modules(python, "tvm_ffi"):
+            config.available_features.add("tvm_ffi")
+        break
 
 if config.host_processor in ("x86_64", "AMD64"):
     config.available_features.add("x86_64")
