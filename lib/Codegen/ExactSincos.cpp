@@ -29,15 +29,25 @@ ExactSincos::ExactSincos(const BigFloat &factor, bool inverse)
   halfPiLow = (halfPi - BigFloat(halfPiHigh)).toDouble();
 }
 
-/// The phase in turns times 2^64, as the header defines it.
-static Value emitPhase(ElementwiseBuilder &b, Value position, Value high,
-                       Value low) {
+// Only the lower halves of the factors count: the masks and shifts let the
+// backend see that, whose vectors have no product of 64-bit integers.
+Value ExactSincos::emitPhaseOfLow(OpBuilder &builder, Location loc,
+                                  Value position, Value high, Value low) {
+  ElementwiseBuilder b(builder, loc, position);
+  Value mask = b.i64(0xffffffff), thirtyTwo = b.i64(32);
+  Value factor = b.andi(position, mask);
+  Value carry = b.shru(b.muli(factor, b.andi(low, mask)), thirtyTwo);
+  Value middle = b.muli(factor, b.andi(high, mask));
+  Value top = b.shl(b.muli(factor, b.shru(high, thirtyTwo)), thirtyTwo);
+  return b.addi(b.addi(carry, middle), top);
+}
+
+Value ExactSincos::emitPhaseOfHigh(OpBuilder &builder, Location loc,
+                                   Value position, Value high, Value low) {
+  ElementwiseBuilder b(builder, loc, position);
   Value thirtyTwo = b.i64(32);
-  Value positionLow = b.andi(position, b.i64(0xffffffff));
-  Value positionHigh = b.shrs(position, thirtyTwo);
-  Value carry = b.addi(b.shru(b.muli(positionLow, low), thirtyTwo),
-                       b.muli(positionHigh, low));
-  return b.addi(b.muli(position, high), carry);
+  Value factor = b.shrs(position, thirtyTwo);
+  return b.addi(b.shl(b.muli(factor, high), thirtyTwo), b.muli(factor, low));
 }
 
 /// Swaps and negates by quadrant: bit 62 of the phase swaps cos and sin, bit 63
@@ -67,11 +77,31 @@ static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top,
           withSign(b.select(odd, cos, sin), sinSign)};
 }
 
+// sin(x*pi/2)/x - pi/2 and (cos(x*pi/2) - 1)/x^2 in powers of x^2, minimax on
+// an eighth of a turn, times the factor; the former over x^2.
+Value ExactSincos::emitSinTail(ElementwiseBuilder &b, Value z) const {
+  return emitSeries(
+      b, z, {-0.004604834175795936, 0.07968141280449714, -0.6459636301978783});
+}
+
+Value ExactSincos::emitCosTail(ElementwiseBuilder &b, Value z) const {
+  return emitSeries(b, z,
+                    {0.0008938620227866409, -0.020855396986715524,
+                     0.2536685323599879, -1.2337005138397217});
+}
+
+/// A polynomial in `z`, highest power first, times the factor.
+Value ExactSincos::emitSeries(ElementwiseBuilder &b, Value z,
+                              ArrayRef<double> coefficients) const {
+  Value sum = b.f32(coefficients.front() * factorHigh);
+  for (double coefficient : coefficients.drop_front())
+    sum = b.fma(sum, z, b.f32(coefficient * factorHigh));
+  return sum;
+}
+
 ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
-                                      Value position, Value high, Value low,
-                                      bool wide) const {
-  ElementwiseBuilder b(builder, loc, position);
-  Value phase = emitPhase(b, position, high, low);
+                                      Value phase, bool wide) const {
+  ElementwiseBuilder b(builder, loc, phase);
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
 
   if (wide) {
@@ -151,18 +181,7 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
   Value m = b.fma(lost, b.f32(2.0), third);
   Value z = b.fma(u, u, b.mul(m, u));
 
-  // sin(x*pi/2)/x - pi/2 and (cos(x*pi/2) - 1)/x^2 in powers of x^2, minimax
-  // on an eighth of a turn, times the factor.
-  auto scaled = [&](double coefficient) {
-    return b.f32(coefficient * factorHigh);
-  };
-  Value sinTail = b.fma(
-      b.fma(scaled(-0.004604834175795936), z, scaled(0.07968141280449714)), z,
-      scaled(-0.6459636301978783));
-  Value cosTail = b.fma(b.fma(b.fma(scaled(0.0008938620227866409), z,
-                                    scaled(-0.020855396986715524)),
-                              z, scaled(0.2536685323599879)),
-                        z, scaled(-1.2337005138397217));
+  Value sinTail = emitSinTail(b, z), cosTail = emitCosTail(b, z);
   Value correction =
       b.fma(m, b.f32(halfPiHigh / 2), b.mul(u, b.f32(halfPiLow)));
   Value sin =
@@ -172,4 +191,21 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
           ? b.fma(z, cosTail, b.f32(factorHighF32))
           : b.add(b.f32(factorHighF32), b.fma(z, cosTail, b.f32(factorLowF32)));
   return emitQuadrant(b, h, cos, sin, i32, inverse);
+}
+
+ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,
+                                                 Location loc,
+                                                 Value phaseTop) const {
+  ElementwiseBuilder b(builder, loc, phaseTop);
+  // Without the two bits of the quadrant the rest is signed of itself; an
+  // eighth of a turn makes the quadrant the nearest one.
+  Value rest =
+      b.cast<arith::SIToFPOp>(builder.getF32Type(), b.shl(phaseTop, b.i32(2)));
+  Value top = b.addi(phaseTop, b.i32(1u << 29));
+  Value u = b.mul(rest, b.f32(0x1p-32)); // in quarter turns
+  Value z = b.mul(u, u);
+  Value sinTail = b.fma(emitSinTail(b, z), z, b.f32(halfPiLow));
+  Value sin = b.fma(u, b.f32(halfPiHigh), b.mul(u, sinTail));
+  Value cos = b.fma(z, emitCosTail(b, z), b.f32(factorHighF32));
+  return emitQuadrant(b, top, cos, sin, builder.getI32Type(), inverse);
 }

@@ -22,6 +22,12 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
+template <typename VectorOptions>
+static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
+  return {options.vectorBytes, options.nativeBF16, options.prefetchDistance,
+          options.prefetchFrom, options.streamFrom};
+}
+
 void mlir::posenc::buildPosencToVectorPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
   manager.addPass(createCanonicalizerPass());
@@ -42,9 +48,10 @@ void mlir::posenc::buildPosencToVectorPipeline(
   // Copies of a tile to itself show as such only now.
   manager.addPass(createCanonicalizerPass());
 
-  unsigned vectorBytes = options.vectorBytes;
-  manager.addPass(createConvertPosencRopeToVectorPass({vectorBytes}));
-  manager.addPass(createConvertPosencSinusoidalToVectorPass({vectorBytes}));
+  manager.addPass(createConvertPosencRopeToVectorPass(
+      getVectorOptions<ConvertPosencRopeToVectorPassOptions>(options)));
+  manager.addPass(createConvertPosencSinusoidalToVectorPass(
+      getVectorOptions<ConvertPosencSinusoidalToVectorPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
@@ -61,7 +68,6 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createConvertBufferizationToMemRefPass());
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
-  manager.addPass(memref::createFoldMemRefAliasOpsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector=vector-bytes=64 --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=WIDE
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector=prefetch-distance=0 --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector="vector-bytes=64 prefetch-distance=0" --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=WIDE
 
 // 20 pairs: two vectors of 8, one of 4, no mask. Half pairing loads x and y,
 // and stores neither before both are loaded.
@@ -20,8 +20,13 @@
 // CHECK: scf.for
 // CHECK: memref.load %{{.*}} : memref<?xi64>
 // CHECK: scf.for
+// CHECK: scf.if
+// CHECK: vector.load %{{.*}} : memref<20xi32>, vector<8xi32>
+// CHECK: arith.mulsi_extended
+// CHECK: } else {
 // CHECK: vector.load %{{.*}} : memref<20xi64>, vector<8xi64>
-// CHECK: vector.load %{{.*}} : memref<20xi64>, vector<4xi64>
+// CHECK: scf.if
+// CHECK: vector.load %{{.*}} : memref<20xi32>, vector<4xi32>
 // CHECK: scf.for
 // CHECK: vector.load %[[X]]{{.*}} vector<8xf32>
 // CHECK: vector.load %[[X]]{{.*}} vector<8xf32>
@@ -38,15 +43,45 @@ func.func @half(%x: memref<?x2x40xf32>, %p: memref<?xi64>, %o: memref<?x2x40xf32
 
 // -----
 
-// Interleaved pairing swaps neighbours instead of taking rows apart; bf16 is
+// Interleaved pairing swaps neighbours instead of taking rows apart; f16 is
 // 16 lanes a vector, with the products in f32.
 // CHECK-LABEL: func.func @interleaved
 // CHECK: vector.interleave
-// CHECK: %[[X:.*]] = arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK: %[[X:.*]] = arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
 // CHECK: vector.shuffle %[[X]], %[[X]] [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14]
-// CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
-func.func @interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
+// CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xf16>
+func.func @interleaved(%x: memref<4x2x32xf16>, %p: memref<4xi64>) {
+  posenc.rope interleaved #posenc.frequencies<dim = 32> ins(%x : memref<4x2x32xf16>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x2x32xf16>)
+  return
+}
+
+// -----
+
+// bf16 is the upper half of an f32: a word has an even and an odd element,
+// which of interleaved pairs are the two lanes.
+// CHECK-LABEL: func.func @bf16_interleaved
+// CHECK-NOT: vector.interleave
+// CHECK: %[[WORDS:.*]] = vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
+// CHECK: arith.shli %[[WORDS]], %{{.*}} : vector<8xi32>
+// CHECK: arith.andi %[[WORDS]], %{{.*}} : vector<8xi32>
+// CHECK-NOT: arith.truncf
+// CHECK: vector.bitcast %{{.*}} : vector<8xi32> to vector<16xbf16>
+func.func @bf16_interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
   posenc.rope interleaved #posenc.frequencies<dim = 32> ins(%x : memref<4x2x32xbf16>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x2x32xbf16>)
+  return
+}
+
+// -----
+
+// Of half pairs they are the even and the odd ones, and the table has those
+// apart: 18 pairs are a vector of 16 and one of 2.
+// CHECK: memref.global "private" constant @axis_of_pair : memref<18xi32> = dense<[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1]>
+// CHECK-LABEL: func.func @bf16_half
+// CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
+// CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<8xi32> to vector<16xbf16>
+// CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<2xbf16> to vector<1xi32>
+func.func @bf16_half(%x: memref<4x2x36xbf16>, %p: memref<2x4xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 36> axes #posenc.axes<interleaved, [9, 9]> ins(%x : memref<4x2x36xbf16>) positions(%p : memref<2x4xi64>) dims = [0] outs(%x : memref<4x2x36xbf16>)
   return
 }
 
@@ -55,9 +90,10 @@ func.func @interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
 // Lanes outside of the window are copied, unless in place.
 // CHECK-LABEL: func.func @window
 // CHECK: memref.extract_aligned_pointer_as_index
+// CHECK: arith.cmpi ne
 // CHECK: scf.if
 // CHECK-LABEL: func.func @window_in_place
-// CHECK-NOT: scf.if
+// CHECK-NOT: memref.extract_aligned_pointer_as_index
 func.func @window(%x: memref<4x2x32xf32>, %p: memref<4xi64>, %o: memref<4x2x32xf32>) {
   posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x2x32xf32>) positions(%p : memref<4xi64>) dims = [0] offset = 8 outs(%o : memref<4x2x32xf32>)
   return
@@ -70,8 +106,9 @@ func.func @window_in_place(%x: memref<4x2x32xf32>, %p: memref<4xi64>) {
 // -----
 
 // Each lane takes the position of its axis.
-// CHECK: memref.global "private" constant @axis_of_pair : memref<8xi64> = dense<[0, 0, 1, 1, 1, 2, 2, 2]>
+// CHECK: memref.global "private" constant @axis_of_pair : memref<8xi32> = dense<[0, 0, 1, 1, 1, 2, 2, 2]>
 // CHECK-LABEL: func.func @axes
+// CHECK-COUNT-2: arith.select %{{.*}} : vector<8xi1>, vector<8xi32>
 // CHECK-COUNT-2: arith.select %{{.*}} : vector<8xi1>, vector<8xi64>
 func.func @axes(%x: memref<4x16xf32>, %p: memref<3x4xi64>) {
   posenc.rope half #posenc.frequencies<dim = 16> axes #posenc.axes<contiguous, [2, 3, 3]> ins(%x : memref<4x16xf32>) positions(%p : memref<3x4xi64>) dims = [0] outs(%x : memref<4x16xf32>)

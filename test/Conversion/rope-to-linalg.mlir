@@ -22,7 +22,8 @@
 // CHECK-SAME:      outs(%[[C]], %[[S]] : tensor<?x3x4xf32>, tensor<?x3x4xf32>) {
 // CHECK-NEXT:    ^bb0(%[[INP:.*]]: i64, %[[INH:.*]]: i64, %[[INL:.*]]: i64, %{{.*}}: f32, %{{.*}}: f32):
 // CHECK-NOT:       linalg.index
-// CHECK-DAG:       arith.muli %[[INP]], %[[INH]] : i64
+// CHECK-DAG:       %[[INT:.*]] = arith.shrsi %[[INP]]
+// CHECK-DAG:       arith.muli %[[INT]], %[[INH]] : i64
 // CHECK-NOT:       truncf
 // CHECK:           linalg.yield %{{.*}}, %{{.*}} : f32, f32
 // CHECK:         return %[[R]]#0, %[[R]]#1
@@ -57,7 +58,8 @@ func.func @low_is_unsigned(%p: tensor<?xi64>, %c: tensor<?x2xf32>) -> (tensor<?x
 // CHECK-NEXT:      %[[ROW:.*]] = linalg.index 0
 // CHECK-NEXT:      %[[ROW64:.*]] = arith.index_cast %[[ROW]] : index to i64
 // CHECK-NEXT:      %[[SUM:.*]] = arith.addi %[[WIDE]], %[[ROW64]] : i64
-// CHECK:           arith.muli %[[SUM]], %[[H]]
+// CHECK:           %[[TOP:.*]] = arith.shrsi %[[SUM]]
+// CHECK:           arith.muli %[[TOP]], %[[H]]
 // CHECK-DAG:       %[[COS:.*]] = arith.truncf %{{.*}} : f32 to f16
 // CHECK-DAG:       %[[SIN:.*]] = arith.truncf %{{.*}} : f32 to f16
 // CHECK-NEXT:      linalg.yield %[[COS]], %[[SIN]] : f16, f16

@@ -104,7 +104,16 @@ class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
   let options = [
     Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
-           "Bytes of a hardware vector: 16, 32 or 64">
+           "Bytes of a hardware vector: 16, 32 or 64">,
+    Option<"nativeBF16", "native-bf16", "bool", /*default=*/"false",
+           "Whether the target converts f32 to bf16">,
+    Option<"prefetchDistance", "prefetch-distance", "unsigned",
+           /*default=*/"8192",
+           "How many bytes ahead of a load to prefetch; 0: not at all">,
+    Option<"prefetchFrom", "prefetch-from", "uint64_t", /*default=*/"4194304",
+           "Prefetch in tensors of so many bytes and more">,
+    Option<"streamFrom", "stream-from", "uint64_t", /*default=*/"33554432",
+           "Write tensors of so many bytes and more past the cache; 0: never">
   ];
 }
 

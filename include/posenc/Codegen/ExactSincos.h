@@ -18,6 +18,11 @@
 // the two bits that matter for the quadrant, and 62 for the angle, survive
 // however often the product has gone round.
 //
+// A table promises each entry to a unit of its own last place, next to a zero
+// too, which takes all 64 bits. A rotation multiplies and adds the two, so that
+// what counts is the error against 1: the upper 32 bits, 2^-32 of a turn, are
+// 40 times finer than that.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef POSENC_CODEGEN_EXACTSINCOS_H
@@ -28,6 +33,8 @@
 #include "mlir/IR/Builders.h"
 
 namespace mlir::posenc {
+
+class ElementwiseBuilder;
 
 /// Emits the cos and sin of phases, on scalars or on vectors.
 class ExactSincos {
@@ -40,13 +47,29 @@ public:
     Value cos, sin;
   };
 
-  /// `position`, `high` and `low` are i64 or equal vectors of i64: a position,
-  /// and the two parts of its frequency (`low` zero-extended). The result is
-  /// f32, or f64 if `wide`; largest error 0.8 units in the last place.
-  Result emit(OpBuilder &builder, Location loc, Value position, Value high,
-              Value low, bool wide) const;
+  /// The phase of any 64-bit position is the sum of both parts; the second is
+  /// zero from 0 to 2^32-1. All values are i64 or equal vectors of i64:
+  /// positions and the two parts of their frequencies (`low` zero-extended).
+  static Value emitPhaseOfLow(OpBuilder &builder, Location loc, Value position,
+                              Value high, Value low);
+  static Value emitPhaseOfHigh(OpBuilder &builder, Location loc, Value position,
+                               Value high, Value low);
+
+  /// For a table, from the phase: f32, or f64 if `wide`; largest error 0.8
+  /// units in the last place.
+  Result emit(OpBuilder &builder, Location loc, Value phase, bool wide) const;
+
+  /// For a rotation, in f32, from the upper 32 bits of the phase, as i32 or a
+  /// vector of it; largest error 2^-23.6 times the factor.
+  Result emitForRotation(OpBuilder &builder, Location loc,
+                         Value phaseTop) const;
 
 private:
+  Value emitSinTail(ElementwiseBuilder &b, Value z) const;
+  Value emitCosTail(ElementwiseBuilder &b, Value z) const;
+  Value emitSeries(ElementwiseBuilder &b, Value z,
+                   ArrayRef<double> coefficients) const;
+
   double factorHigh, factorLow;
   double halfPiHigh, halfPiLow; // of factor*pi/2, in f32
   double factorHighF32, factorLowF32;

@@ -14,7 +14,7 @@
 
 namespace mlir::posenc {
 
-/// Options of `posenc-to-cpu`.
+/// Options of `posenc-to-cpu`, passed on to the conversions to vectors.
 struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
   Option<unsigned> vectorBytes{
       *this, "vector-bytes",
@@ -24,6 +24,20 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       *this, "native-bf16",
       llvm::cl::desc("Leave conversions from f32 to bf16 to the backend"),
       llvm::cl::init(false)};
+  Option<unsigned> prefetchDistance{
+      *this, "prefetch-distance",
+      llvm::cl::desc(
+          "How many bytes ahead of a load to prefetch; 0: not at all"),
+      llvm::cl::init(8192)};
+  Option<uint64_t> prefetchFrom{
+      *this, "prefetch-from",
+      llvm::cl::desc("Prefetch in tensors of so many bytes and more"),
+      llvm::cl::init(4 << 20)};
+  Option<uint64_t> streamFrom{
+      *this, "stream-from",
+      llvm::cl::desc("Write tensors of so many bytes and more past the cache; "
+                     "0: never"),
+      llvm::cl::init(32 << 20)};
 };
 
 /// From posenc on tensors to linalg on tensors.

@@ -26,6 +26,20 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
+SmallVector<std::pair<int64_t, int64_t>>
+mlir::posenc::splitIntoVectors(int64_t count, int64_t lanes) {
+  SmallVector<std::pair<int64_t, int64_t>> result;
+  int64_t first = 0;
+  for (; first + lanes <= count; first += lanes)
+    result.push_back({first, lanes});
+  while (first < count) {
+    int64_t length = llvm::bit_floor(static_cast<uint64_t>(count - first));
+    result.push_back({first, length});
+    first += length;
+  }
+  return result;
+}
+
 void mlir::posenc::forEachVector(
     OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
     function_ref<void(OpBuilder &, Location, Value, int64_t)> body) {
@@ -42,11 +56,8 @@ void mlir::posenc::forEachVector(
           scf::YieldOp::create(nested, nestedLoc);
         });
   }
-  while (first < count) {
-    int64_t length = llvm::bit_floor(static_cast<uint64_t>(count - first));
-    body(builder, loc, createIndex(builder, loc, first), length);
-    first += length;
-  }
+  for (auto [rest, length] : splitIntoVectors(count - first, lanes))
+    body(builder, loc, createIndex(builder, loc, first + rest), length);
 }
 
 void mlir::posenc::forEachIndex(
@@ -76,7 +87,8 @@ Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
 }
 
 LogicalResult mlir::posenc::checkConvertible(Operation *op,
-                                             int64_t vectorBytes) {
+                                             const VectorTarget &target) {
+  int64_t vectorBytes = target.vectorBytes;
   if (vectorBytes != 16 && vectorBytes != 32 && vectorBytes != 64)
     return op->emitOpError() << "cannot use vectors of " << vectorBytes
                              << " bytes: expected 16, 32 or 64";
@@ -108,11 +120,12 @@ SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
 }
 
 /// A constant global of the module with these values; equal ones are shared.
+template <typename Integer>
 static std::string createConstants(OpBuilder &builder, Operation *op,
-                                   StringRef prefix, ArrayRef<int64_t> values) {
+                                   StringRef prefix, ArrayRef<Integer> values) {
   auto module = op->getParentOfType<ModuleOp>();
   auto type = MemRefType::get({static_cast<int64_t>(values.size())},
-                              builder.getI64Type());
+                              builder.getIntegerType(8 * sizeof(Integer)));
   auto data = DenseElementsAttr::get(
       RankedTensorType::get(type.getShape(), type.getElementType()), values);
   for (auto global : module.getOps<memref::GlobalOp>())
@@ -130,19 +143,31 @@ static std::string createConstants(OpBuilder &builder, Operation *op,
 
 PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
-                             bool inverse, bool wide)
-    : frequencies(frequencies), axes(axes), inverse(inverse), wide(wide) {
-  SmallVector<int64_t> highs, lows, axisNumbers;
-  for (const PairFrequency &pair : computePairFrequencies(frequencies, axes)) {
-    auto turns = ::posenc::Turns::fromRadians(pair.frequency);
+                             bool inverse, Type compute, TableUse use,
+                             ArrayRef<int64_t> order)
+    : frequencies(frequencies), axes(axes), inverse(inverse),
+      wide(compute.isF64()), use(wide ? TableUse::Entries : use) {
+  SmallVector<int64_t> highs, lows;
+  SmallVector<int32_t> tops, rests, axisNumbers;
+  SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  for (int64_t pair : order) {
+    auto turns = ::posenc::Turns::fromRadians(pairs[pair].frequency);
     highs.push_back(static_cast<int64_t>(turns.high));
     lows.push_back(turns.low);
-    axisNumbers.push_back(pair.axis);
+    uint64_t rounded = turns.high + (turns.low >> 31);
+    rests.push_back(static_cast<int32_t>(rounded));
+    tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
+    axisNumbers.push_back(pairs[pair].axis);
   }
-  high = createConstants(builder, op, "frequencies_high", highs);
-  low = createConstants(builder, op, "frequencies_low", lows);
+  high = createConstants<int64_t>(builder, op, "frequencies_high", highs);
+  low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
   if (axes)
-    axisOfPair = createConstants(builder, op, "axis_of_pair", axisNumbers);
+    axisOfPair =
+        createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
+  if (this->use == TableUse::Entries)
+    return;
+  top = createConstants<int32_t>(builder, op, "frequencies_top", tops);
+  rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
 }
 
 /// An i32, i64 or index position as i64.
@@ -155,64 +180,154 @@ static Value toI64(OpBuilder &builder, Location loc, Value position) {
   return arith::ExtSIOp::create(builder, loc, i64, position);
 }
 
-SmallVector<Value> PositionTable::loadPositions(OpBuilder &builder,
-                                                Location loc, Value positions,
-                                                ValueRange indices) const {
+PositionTable::Position PositionTable::loadPosition(OpBuilder &builder,
+                                                    Location loc,
+                                                    Value positions,
+                                                    ValueRange indices) const {
+  Position result;
   if (!isa<MemRefType>(positions.getType())) {
     Value index = toI64(builder, loc, indices.front());
-    return {arith::AddIOp::create(builder, loc, toI64(builder, loc, positions),
-                                  index)};
+    result.axes.push_back(arith::AddIOp::create(
+        builder, loc, toI64(builder, loc, positions), index));
+  } else {
+    for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
+      SmallVector<Value> at;
+      if (axes)
+        at.push_back(createIndex(builder, loc, axis));
+      llvm::append_range(at, indices);
+      result.axes.push_back(toI64(
+          builder, loc, memref::LoadOp::create(builder, loc, positions, at)));
+    }
   }
-  SmallVector<Value> result;
-  for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
-    SmallVector<Value> at;
-    if (axes)
-      at.push_back(createIndex(builder, loc, axis));
-    llvm::append_range(at, indices);
-    result.push_back(toI64(
-        builder, loc, memref::LoadOp::create(builder, loc, positions, at)));
+  // Short are 0 to 2^32-1 for a table, what an i32 holds for a rotation.
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(builder, loc, value, 64);
+  };
+  Value upper;
+  for (Value axis : result.axes) {
+    if (use == TableUse::Rotation)
+      axis =
+          arith::AddIOp::create(builder, loc, axis, constant(int64_t{1} << 31));
+    Value mine = arith::ShRUIOp::create(builder, loc, axis, constant(32));
+    upper = upper ? arith::OrIOp::create(builder, loc, upper, mine) : mine;
   }
+  result.isShort = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         upper, constant(0));
   return result;
 }
 
 Value PositionTable::loadConstants(OpBuilder &builder, Location loc,
-                                   StringRef symbol, Value pair,
+                                   StringRef symbol, Type type, Value first,
                                    int64_t lanes) const {
-  auto type = MemRefType::get({getNumPairs()}, builder.getI64Type());
-  Value table = memref::GetGlobalOp::create(builder, loc, type, symbol);
-  return vector::LoadOp::create(builder, loc,
-                                VectorType::get({lanes}, builder.getI64Type()),
-                                table, ValueRange(pair));
+  Value table = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({getNumPairs()}, type), symbol);
+  return vector::LoadOp::create(builder, loc, VectorType::get({lanes}, type),
+                                table, ValueRange(first));
 }
 
-PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
-                                         ValueRange positions, Value pair,
-                                         int64_t lanes) const {
-  auto type = VectorType::get({lanes}, builder.getI64Type());
+/// For each lane the value of its axis.
+Value PositionTable::selectAxis(OpBuilder &builder, Location loc,
+                                ValueRange values, Value first,
+                                int64_t lanes) const {
+  auto type = VectorType::get({lanes}, values.front().getType());
   auto broadcast = [&](Value value) -> Value {
     return vector::BroadcastOp::create(builder, loc, type, value);
   };
-  Value position = broadcast(positions.front());
-  if (axes) {
-    Value numbers = loadConstants(builder, loc, axisOfPair, pair, lanes);
-    for (auto [axis, value] : llvm::enumerate(positions.drop_front())) {
-      Value number = arith::ConstantOp::create(
-          builder, loc,
-          DenseElementsAttr::get(type, static_cast<int64_t>(axis + 1)));
-      Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         numbers, number);
-      position = arith::SelectOp::create(builder, loc, mine, broadcast(value),
-                                         position);
-    }
+  Value result = broadcast(values.front());
+  if (!axes)
+    return result;
+  Value numbers = loadConstants(builder, loc, axisOfPair, builder.getI32Type(),
+                                first, lanes);
+  for (auto [axis, value] : llvm::enumerate(values.drop_front())) {
+    Value number = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(cast<ShapedType>(numbers.getType()),
+                               static_cast<int32_t>(axis + 1)));
+    Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       numbers, number);
+    result =
+        arith::SelectOp::create(builder, loc, mine, broadcast(value), result);
   }
+  return result;
+}
+
+/// The whole phase. Positions beyond 32 bits are rare enough for a branch.
+Value PositionTable::emitPhase(OpBuilder &builder, Location loc,
+                               const Position &position, Value first,
+                               int64_t lanes) const {
+  Type i64 = builder.getI64Type();
+  Value selected = selectAxis(builder, loc, position.axes, first, lanes);
+  Value h = loadConstants(builder, loc, high, i64, first, lanes);
+  Value l = loadConstants(builder, loc, low, i64, first, lanes);
+  Value ofLow = ExactSincos::emitPhaseOfLow(builder, loc, selected, h, l);
+  auto ofHigh = scf::IfOp::create(
+      builder, loc, position.isShort,
+      [&](OpBuilder &b, Location l2) {
+        Value zero =
+            arith::ConstantOp::create(b, l2, b.getZeroAttr(selected.getType()));
+        scf::YieldOp::create(b, l2, zero);
+      },
+      [&](OpBuilder &b, Location l2) {
+        scf::YieldOp::create(
+            b, l2, ExactSincos::emitPhaseOfHigh(b, l2, selected, h, l));
+      });
+  return arith::AddIOp::create(builder, loc, ofLow, ofHigh.getResult(0));
+}
+
+/// The upper 32 bits of the phase, within one of the last.
+Value PositionTable::emitPhaseTop(OpBuilder &builder, Location loc,
+                                  const Position &position, Value first,
+                                  int64_t lanes) const {
+  Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  auto branch = scf::IfOp::create(
+      builder, loc, position.isShort,
+      [&](OpBuilder &b, Location l) {
+        SmallVector<Value> narrow;
+        for (Value axis : position.axes)
+          narrow.push_back(arith::TruncIOp::create(b, l, i32, axis));
+        Value p = selectAxis(b, l, narrow, first, lanes);
+        Value ofTop = arith::MulIOp::create(
+            b, l, p, loadConstants(b, l, top, i32, first, lanes));
+        Value ofRest =
+            arith::MulSIExtendedOp::create(
+                b, l, p, loadConstants(b, l, rest, i32, first, lanes))
+                .getHigh();
+        scf::YieldOp::create(b, l,
+                             Value(arith::AddIOp::create(b, l, ofTop, ofRest)));
+      },
+      [&](OpBuilder &b, Location l) {
+        Value p = selectAxis(b, l, position.axes, first, lanes);
+        Value h = loadConstants(b, l, high, i64, first, lanes);
+        Value lowBits = loadConstants(b, l, low, i64, first, lanes);
+        Value phase = arith::AddIOp::create(
+            b, l, ExactSincos::emitPhaseOfLow(b, l, p, h, lowBits),
+            ExactSincos::emitPhaseOfHigh(b, l, p, h, lowBits));
+        Value shift = arith::ConstantOp::create(
+            b, l,
+            DenseElementsAttr::get(cast<ShapedType>(phase.getType()),
+                                   int64_t{32}));
+        phase = arith::ShRUIOp::create(b, l, phase, shift);
+        scf::YieldOp::create(b, l,
+                             Value(arith::TruncIOp::create(
+                                 b, l, VectorType::get({lanes}, i32), phase)));
+      });
+  return branch.getResult(0);
+}
+
+PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
+                                         const Position &position, Value first,
+                                         int64_t lanes) const {
   ::posenc::BigFloat factor = frequencies.computeAttentionFactor();
   // inverse(rope(x)) = x needs the reciprocal factor.
   if (inverse)
     factor = ::posenc::BigFloat(1.0) / factor;
+  ExactSincos sincos(factor, inverse);
   ExactSincos::Result result =
-      ExactSincos(factor, inverse)
-          .emit(builder, loc, position,
-                loadConstants(builder, loc, high, pair, lanes),
-                loadConstants(builder, loc, low, pair, lanes), wide);
+      use == TableUse::Rotation
+          ? sincos.emitForRotation(
+                builder, loc,
+                emitPhaseTop(builder, loc, position, first, lanes))
+          : sincos.emit(builder, loc,
+                        emitPhase(builder, loc, position, first, lanes), wide);
   return {result.cos, result.sin};
 }

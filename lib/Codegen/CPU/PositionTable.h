@@ -14,14 +14,20 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_POSITIONTABLE_H
 #define POSENC_LIB_CODEGEN_CPU_POSITIONTABLE_H
 
+#include "VectorTarget.h"
+
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::posenc {
 
-/// Loops over `[0, count)` in steps of `lanes`, then over what is left in ever
-/// shorter powers of two. The body gets the first lane and the vector length.
+/// `[0, count)` in pieces of `lanes`, then what is left in ever shorter powers
+/// of two: first lane and length of each.
+SmallVector<std::pair<int64_t, int64_t>> splitIntoVectors(int64_t count,
+                                                          int64_t lanes);
+
+/// Loops over these pieces. The body gets the first lane and the vector length.
 /// `count` is static, so that no tail needs a mask.
 void forEachVector(
     OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
@@ -36,40 +42,62 @@ void forEachIndex(OpBuilder &builder, Location loc, ValueRange sizes,
 Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
 
 /// Emits an error unless the operation is in a function, on memrefs whose last
-/// dimension is contiguous, and the vector has 16, 32 or 64 bytes.
-LogicalResult checkConvertible(Operation *op, int64_t vectorBytes);
+/// dimension is contiguous, and the options make sense.
+LogicalResult checkConvertible(Operation *op, const VectorTarget &target);
 
 /// The sizes of the loops of a positional operation on memrefs.
 SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
 
+/// What cos and sin are for: the entries of a table, each right to its own last
+/// place, or a rotation, which multiplies and adds them.
+enum class TableUse { Entries, Rotation };
+
 /// The constants of a frequencies attribute and the cos and sin from them.
 class PositionTable {
 public:
-  /// Puts the constants in front of `op`'s function, in its module.
+  /// Puts the constants in front of `op`'s function, in its module. `order`
+  /// has the pairs in the order in which they are asked for.
   PositionTable(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
-                AxesAttr axes, bool inverse, bool wide);
+                AxesAttr axes, bool inverse, Type compute, TableUse use,
+                ArrayRef<int64_t> order);
 
-  /// The position, or one for each axis, at loop indices `indices`, as i64.
-  SmallVector<Value> loadPositions(OpBuilder &builder, Location loc,
-                                   Value positions, ValueRange indices) const;
+  /// A position, or one for each axis, as i64.
+  struct Position {
+    SmallVector<Value> axes;
+    /// Whether all are small enough for the short way to the phase.
+    Value isShort;
+  };
+  /// The position at loop indices `indices`.
+  Position loadPosition(OpBuilder &builder, Location loc, Value positions,
+                        ValueRange indices) const;
 
   struct Entry {
     Value cos, sin;
   };
-  /// cos and sin of `lanes` pairs from `pair` on.
-  Entry emit(OpBuilder &builder, Location loc, ValueRange positions, Value pair,
-             int64_t lanes) const;
+  /// cos and sin of `lanes` pairs from number `first` of the order on, in the
+  /// type `compute`.
+  Entry emit(OpBuilder &builder, Location loc, const Position &position,
+             Value first, int64_t lanes) const;
 
   int64_t getNumPairs() const { return frequencies.getNumPairs(); }
 
 private:
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
-                      Value pair, int64_t lanes) const;
+                      Type type, Value first, int64_t lanes) const;
+  Value selectAxis(OpBuilder &builder, Location loc, ValueRange axes,
+                   Value first, int64_t lanes) const;
+  Value emitPhase(OpBuilder &builder, Location loc, const Position &position,
+                  Value first, int64_t lanes) const;
+  Value emitPhaseTop(OpBuilder &builder, Location loc, const Position &position,
+                     Value first, int64_t lanes) const;
 
   FrequenciesAttr frequencies;
   AxesAttr axes;
   bool inverse, wide;
-  std::string high, low, axisOfPair;
+  TableUse use;
+  /// Names of globals: the two parts of a frequency that `ExactSincos` wants;
+  /// its upper 64 bits as two signed numbers; the axis of each pair.
+  std::string high, low, top, rest, axisOfPair;
 };
 
 } // namespace mlir::posenc

@@ -25,13 +25,16 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
-                              int64_t vectorBytes) {
+                              const VectorTarget &target) {
   Value init = op.getInits().front();
   Type element = getElementTypeOrSelf(init.getType());
+  Type compute =
+      element.isF64() ? builder.getF64Type() : Type(builder.getF32Type());
+  int64_t numPairs = op.getFrequencies().getNumPairs();
   PositionTable table(builder, op, op.getFrequencies(), /*axes=*/nullptr,
-                      /*inverse=*/false, element.isF64());
-  int64_t lanes = vectorBytes / (element.isF64() ? 8 : 4);
-  int64_t numPairs = table.getNumPairs();
+                      /*inverse=*/false, compute, TableUse::Entries,
+                      llvm::to_vector(llvm::seq(numPairs)));
+  int64_t lanes = target.vectorBytes / (element.isF64() ? 8 : 4);
 
   auto store = [&](OpBuilder &b, Location l, Value value, ValueRange loops,
                    Value lane) {
@@ -45,13 +48,13 @@ static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
   forEachIndex(
       builder, op.getLoc(), getLoopSizes(builder, op),
       [&](OpBuilder &b, Location l, ValueRange loops) {
-        SmallVector<Value> positions =
-            table.loadPositions(b, l, op.getPositions(), loops);
+        PositionTable::Position position =
+            table.loadPosition(b, l, op.getPositions(), loops);
         forEachVector(
             b, l, numPairs, lanes,
             [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
               PositionTable::Entry entry =
-                  table.emit(b2, l2, positions, pair, n);
+                  table.emit(b2, l2, position, pair, n);
               if (op.getOrder() == TableOrder::Interleaved) {
                 Value two = arith::ConstantIndexOp::create(b2, l2, 2);
                 store(
@@ -78,11 +81,13 @@ struct ConvertPosencSinusoidalToVector final
   void runOnOperation() override {
     SmallVector<SinusoidalOp> operations;
     getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
+    VectorTarget target{vectorBytes, nativeBF16, prefetchDistance, prefetchFrom,
+                        streamFrom};
     for (SinusoidalOp op : operations) {
-      if (failed(checkConvertible(op, vectorBytes)))
+      if (failed(checkConvertible(op, target)))
         return signalPassFailure();
       OpBuilder builder(op);
-      convertSinusoidal(builder, op, vectorBytes);
+      convertSinusoidal(builder, op, target);
       op.erase();
     }
   }

@@ -116,9 +116,14 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
       Value row = toI64(b, loc, linalg::IndexOp::create(b, loc, 0));
       position = arith::AddIOp::create(b, loc, position, row);
     }
+    Value frequencyHigh = args[numAxes], frequencyLow = args[numAxes + 1];
+    Value phaseOfLow = ExactSincos::emitPhaseOfLow(b, loc, position,
+                                                   frequencyHigh, frequencyLow);
+    Value phaseOfHigh = ExactSincos::emitPhaseOfHigh(
+        b, loc, position, frequencyHigh, frequencyLow);
+    Value phase = arith::AddIOp::create(b, loc, phaseOfLow, phaseOfHigh);
     ExactSincos::Result result =
-        sincos.emit(b, loc, position, args[numAxes], args[numAxes + 1],
-                    /*wide=*/element.isF64());
+        sincos.emit(b, loc, phase, /*wide=*/element.isF64());
     SmallVector<Value> entries{result.cos, result.sin};
     if (element.getIntOrFloatBitWidth() < 32)
       for (Value &entry : entries)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Fill.h"
+#include "posenc/Run/Fill.h"
 
 #include "posenc/Reference/Tensor.h"
 

@@ -1,0 +1,284 @@
+//===- RowRotation.cpp - rotates the rows of one position -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowRotation.h"
+
+#include "ElementwiseBuilder.h"
+#include "PositionTable.h"
+#include "Streaming.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
+                         int64_t rotaryDim, int64_t offset, Type elementType,
+                         const VectorTarget &target)
+    : rotaryDim(rotaryDim), offset(offset), element(elementType),
+      compute(elementType.isF64() ? builder.getF64Type()
+                                  : builder.getF32Type()),
+      target(target), lanes(target.vectorBytes / (elementType.isF64() ? 8 : 4)),
+      rowLanes(target.vectorBytes * 8 / elementType.getIntOrFloatBitWidth()) {
+  bool isHalf = pairing == Pairing::Half;
+  if (elementType.isBF16())
+    form = isHalf ? Form::SplitHalf : Form::SplitInterleaved;
+  else
+    form = isHalf ? Form::Half : Form::Swapped;
+  // In the entry block: a loop must not grow the stack.
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  int64_t entries = form == Form::Swapped ? rotaryDim : rotaryDim / 2;
+  auto type = MemRefType::get({entries}, compute);
+  IntegerAttr alignment = builder.getI64IntegerAttr(64);
+  cosTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
+  sinTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
+}
+
+static SmallVector<Value> append(ValueRange indices, Value last) {
+  SmallVector<Value> result(indices);
+  result.push_back(last);
+  return result;
+}
+
+static Value offsetIndex(OpBuilder &builder, Location loc, Value index,
+                         int64_t offset) {
+  if (offset == 0)
+    return index;
+  return builder.createOrFold<arith::AddIOp>(
+      loc, index, arith::ConstantIndexOp::create(builder, loc, offset));
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t> RowRotation::getOrder() const {
+  SmallVector<int64_t> order;
+  if (form != Form::SplitHalf)
+    return llvm::to_vector(llvm::seq<int64_t>(0, rotaryDim / 2));
+  for (auto [first, length] : splitIntoVectors(rotaryDim / 2, rowLanes))
+    for (int64_t odd : {0, 1})
+      for (int64_t pair = odd; pair < length; pair += 2)
+        order.push_back(first + pair);
+  return order;
+}
+
+void RowRotation::store(OpBuilder &builder, Location loc, Value first,
+                        Value cos, Value sin) const {
+  if (form == Form::Swapped) {
+    cos = vector::InterleaveOp::create(builder, loc, cos, cos);
+    Value negated = arith::NegFOp::create(builder, loc, sin);
+    sin = vector::InterleaveOp::create(builder, loc, negated, sin);
+    first = builder.createOrFold<arith::MulIOp>(
+        loc, first, arith::ConstantIndexOp::create(builder, loc, 2));
+  }
+  vector::StoreOp::create(builder, loc, cos, cosTable, first);
+  vector::StoreOp::create(builder, loc, sin, sinTable, first);
+}
+
+void RowRotation::storeAll(OpBuilder &builder, Location loc, Load load) const {
+  bool isSplit = form == Form::SplitHalf;
+  forEachVector(builder, loc, rotaryDim / 2, isSplit ? rowLanes : lanes,
+                [&](OpBuilder &b, Location l, Value pair, int64_t length) {
+                  auto [cos, sin] = load(b, l, pair, length);
+                  if (!isSplit || length == 1)
+                    return store(b, l, pair, cos, sin);
+                  auto c = vector::DeinterleaveOp::create(b, l, cos);
+                  auto s = vector::DeinterleaveOp::create(b, l, sin);
+                  store(b, l, pair, c.getRes1(), s.getRes1());
+                  store(b, l, offsetIndex(b, l, pair, length / 2), c.getRes2(),
+                        s.getRes2());
+                });
+}
+
+Value RowRotation::loadEntries(OpBuilder &builder, Location loc, Value table,
+                               Value entry, int64_t length) const {
+  return vector::LoadOp::create(
+      builder, loc, VectorType::get({length}, compute), table, entry);
+}
+
+//===----------------------------------------------------------------------===//
+// Between the elements and f32
+//===----------------------------------------------------------------------===//
+
+Value RowRotation::widen(OpBuilder &builder, Location loc, Value value) const {
+  if (element == compute)
+    return value;
+  auto type = cast<VectorType>(value.getType());
+  return arith::ExtFOp::create(builder, loc, type.clone(compute), value);
+}
+
+Value RowRotation::narrow(OpBuilder &builder, Location loc, Value value) const {
+  if (element == compute)
+    return value;
+  auto type = cast<VectorType>(value.getType());
+  return arith::TruncFOp::create(builder, loc, type.clone(element), value);
+}
+
+/// The even and the odd elements of a vector of bf16, in f32.
+RowRotation::Lanes RowRotation::split(OpBuilder &builder, Location loc,
+                                      Value value) const {
+  int64_t length = cast<VectorType>(value.getType()).getNumElements();
+  auto type = VectorType::get({length / 2}, builder.getI32Type());
+  Value words = vector::BitCastOp::create(builder, loc, type, value);
+  ElementwiseBuilder b(builder, loc, words);
+  Value even = b.shl(words, b.i32(16));
+  Value odd = b.andi(words, b.i32(0xffff0000));
+  return {b.cast<arith::BitcastOp>(compute, even),
+          b.cast<arith::BitcastOp>(compute, odd)};
+}
+
+/// The inverse, rounded to nearest even.
+Value RowRotation::join(OpBuilder &builder, Location loc, Lanes lanes) const {
+  if (target.nativeBF16) {
+    Value even = narrow(builder, loc, lanes.x);
+    Value odd = narrow(builder, loc, lanes.y);
+    return vector::InterleaveOp::create(builder, loc, even, odd);
+  }
+  ElementwiseBuilder b(builder, loc, lanes.x);
+  // A NaN needs no care: it is a bf16 or the processor's own, extended with
+  // zeros, which no carry leaves.
+  auto round = [&](Value value) {
+    Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
+    Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
+    return b.addi(b.addi(bits, b.i32(0x7fff)), odd);
+  };
+  Value even = b.shru(round(lanes.x), b.i32(16));
+  Value odd = b.andi(round(lanes.y), b.i32(0xffff0000));
+  Value words = b.ori(even, odd);
+  int64_t length = cast<VectorType>(words.getType()).getNumElements();
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({2 * length}, element), words);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+RowRotation::Lanes RowRotation::rotate(OpBuilder &builder, Location loc,
+                                       Lanes lanes, Value entry,
+                                       int64_t length) const {
+  ElementwiseBuilder b(builder, loc, lanes.x);
+  Value c = loadEntries(builder, loc, cosTable, entry, length);
+  Value s = loadEntries(builder, loc, sinTable, entry, length);
+  Value ys = b.mul(lanes.y, s);
+  Value xs = b.mul(lanes.x, s);
+  return {b.fma(lanes.x, c, b.neg(ys)), b.fma(lanes.y, c, xs)};
+}
+
+void RowRotation::rotateHalf(OpBuilder &builder, Location loc, Value input,
+                             Value output, ValueRange indices, Value pair,
+                             int64_t length, Access access) const {
+  SmallVector<Value> atX =
+      append(indices, offsetIndex(builder, loc, pair, offset));
+  SmallVector<Value> atY =
+      append(indices, offsetIndex(builder, loc, pair, offset + rotaryDim / 2));
+  // Each prefetch beside its load: many in a row are dropped.
+  Value x = loadRow(builder, loc, input, atX, length, target, access);
+  Value y = loadRow(builder, loc, input, atY, length, target, access);
+  Value newX, newY;
+  if (form == Form::SplitHalf && length > 1) {
+    Lanes xs = split(builder, loc, x), ys = split(builder, loc, y);
+    Lanes even = rotate(builder, loc, {xs.x, ys.x}, pair, length / 2);
+    Lanes odd = rotate(builder, loc, {xs.y, ys.y},
+                       offsetIndex(builder, loc, pair, length / 2), length / 2);
+    newX = join(builder, loc, {even.x, odd.x});
+    newY = join(builder, loc, {even.y, odd.y});
+  } else {
+    Lanes result =
+        rotate(builder, loc, {widen(builder, loc, x), widen(builder, loc, y)},
+               pair, length);
+    newX = narrow(builder, loc, result.x);
+    newY = narrow(builder, loc, result.y);
+  }
+  storeRow(builder, loc, newX, output, atX, access);
+  storeRow(builder, loc, newY, output, atY, access);
+}
+
+void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
+                                    Value input, Value output,
+                                    ValueRange indices, Value lane,
+                                    int64_t length, Access access) const {
+  SmallVector<Value> at =
+      append(indices, offsetIndex(builder, loc, lane, offset));
+  Value row = loadRow(builder, loc, input, at, length, target, access);
+  if (form == Form::SplitInterleaved) {
+    Value pair = builder.createOrFold<arith::DivUIOp>(
+        loc, lane, arith::ConstantIndexOp::create(builder, loc, 2));
+    Lanes lanes =
+        rotate(builder, loc, split(builder, loc, row), pair, length / 2);
+    storeRow(builder, loc, join(builder, loc, lanes), output, at, access);
+    return;
+  }
+  Value x = widen(builder, loc, row);
+  SmallVector<int64_t> neighbours;
+  for (int64_t i = 0; i < length; ++i)
+    neighbours.push_back(i ^ 1);
+  Value swapped = vector::ShuffleOp::create(builder, loc, x, x, neighbours);
+  ElementwiseBuilder b(builder, loc, x);
+  Value c = loadEntries(builder, loc, cosTable, lane, length);
+  Value s = loadEntries(builder, loc, sinTable, lane, length);
+  Value result = b.fma(x, c, b.mul(swapped, s));
+  storeRow(builder, loc, narrow(builder, loc, result), output, at, access);
+}
+
+void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,
+                            Value output, ValueRange indices, int64_t first,
+                            int64_t count) const {
+  forEachVector(builder, loc, count, rowLanes,
+                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+                  SmallVector<Value> at =
+                      append(indices, offsetIndex(b, l, lane, first));
+                  Value value = vector::LoadOp::create(
+                      b, l, VectorType::get({length}, element), input, at);
+                  vector::StoreOp::create(b, l, value, output, at);
+                });
+}
+
+bool RowRotation::canStream() const {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  bool isHalf = form == Form::Half || form == Form::SplitHalf;
+  return offset * bytes % target.vectorBytes == 0 &&
+         (!isHalf || rotaryDim / 2 * bytes % target.vectorBytes == 0);
+}
+
+void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
+                            Value output, ValueRange indices,
+                            Access access) const {
+  if (form == Form::Half || form == Form::SplitHalf)
+    forEachVector(builder, loc, rotaryDim / 2, rowLanes,
+                  [&](OpBuilder &b, Location l, Value pair, int64_t length) {
+                    rotateHalf(b, l, input, output, indices, pair, length,
+                               access);
+                  });
+  else
+    forEachVector(builder, loc, rotaryDim, rowLanes,
+                  [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+                    rotateInterleaved(b, l, input, output, indices, lane,
+                                      length, access);
+                  });
+
+  // Lanes outside of the window pass through, which in place is nothing to do.
+  int64_t size = cast<MemRefType>(input.getType()).getShape().back();
+  int64_t after = size - offset - rotaryDim;
+  if (input == output || (offset == 0 && after == 0))
+    return;
+  scf::IfOp::create(builder, loc, areDifferent(builder, loc, input, output),
+                    [&](OpBuilder &b, Location l) {
+                      copyLanes(b, l, input, output, indices, 0, offset);
+                      copyLanes(b, l, input, output, indices,
+                                offset + rotaryDim, after);
+                      scf::YieldOp::create(b, l);
+                    });
+}

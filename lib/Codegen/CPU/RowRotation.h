@@ -1,0 +1,100 @@
+//===- RowRotation.h - rotates the rows of one position ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The cos and sin of a position lie on the stack in the order in which a row
+// wants them, so that no row is ever taken apart:
+//
+//   half         x and y are apart as they are;
+//   swapped      interleaved pairs: `x*cos + swap(x)*sin`, each cos twice, the
+//                sine with alternating sign;
+//   split        bf16, whose f32 is the same bits moved up: a vector is read as
+//                32-bit words, of which the even elements are the lower and the
+//                odd ones the upper halves. Of interleaved pairs that makes the
+//                two lanes; of half pairs, the even and the odd pairs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_ROWROTATION_H
+#define POSENC_LIB_CODEGEN_CPU_ROWROTATION_H
+
+#include "VectorTarget.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// The rotation of rows by one position's table on the stack.
+class RowRotation {
+public:
+  /// Allocates the table in the function of `op`.
+  RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
+              int64_t rotaryDim, int64_t offset, Type elementType,
+              const VectorTarget &target);
+
+  /// The type of the products and of the table: f64, or f32.
+  Type getComputeType() const { return compute; }
+  /// The lanes of a vector of the table.
+  int64_t getLanes() const { return lanes; }
+  /// The pairs in the order in which the table has them.
+  SmallVector<int64_t> getOrder() const;
+
+  /// Puts cos and sin of the pairs from number `first` of the order on into the
+  /// table.
+  void store(OpBuilder &builder, Location loc, Value first, Value cos,
+             Value sin) const;
+
+  /// Fills the table from rows that have the pairs in their own order.
+  /// `load(builder, loc, pair, lanes)` is a vector of the cosines and sines.
+  using Load = function_ref<std::pair<Value, Value>(OpBuilder &, Location,
+                                                    Value, int64_t)>;
+  void storeAll(OpBuilder &builder, Location loc, Load load) const;
+
+  /// Whether streaming stores find their places aligned as long as the rows
+  /// are aligned to the vector.
+  bool canStream() const;
+
+  /// Rotates the row of `input` at `indices` into `output`.
+  void rotateRow(OpBuilder &builder, Location loc, Value input, Value output,
+                 ValueRange indices, Access access) const;
+
+private:
+  enum class Form { Half, Swapped, SplitHalf, SplitInterleaved };
+
+  struct Lanes {
+    Value x, y;
+  };
+  Lanes rotate(OpBuilder &builder, Location loc, Lanes lanes, Value entry,
+               int64_t length) const;
+  void rotateHalf(OpBuilder &builder, Location loc, Value input, Value output,
+                  ValueRange indices, Value pair, int64_t length,
+                  Access access) const;
+  void rotateInterleaved(OpBuilder &builder, Location loc, Value input,
+                         Value output, ValueRange indices, Value lane,
+                         int64_t length, Access access) const;
+  Value widen(OpBuilder &builder, Location loc, Value value) const;
+  Value narrow(OpBuilder &builder, Location loc, Value value) const;
+  Lanes split(OpBuilder &builder, Location loc, Value value) const;
+  Value join(OpBuilder &builder, Location loc, Lanes lanes) const;
+  Value loadEntries(OpBuilder &builder, Location loc, Value table, Value entry,
+                    int64_t length) const;
+  void copyLanes(OpBuilder &builder, Location loc, Value input, Value output,
+                 ValueRange indices, int64_t first, int64_t count) const;
+
+  Form form;
+  int64_t rotaryDim, offset;
+  Type element, compute;
+  VectorTarget target;
+  int64_t lanes, rowLanes;
+  Value cosTable, sinTable;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_ROWROTATION_H

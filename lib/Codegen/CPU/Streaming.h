@@ -1,0 +1,41 @@
+//===- Streaming.h - rows that go through memory ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_STREAMING_H
+#define POSENC_LIB_CODEGEN_CPU_STREAMING_H
+
+#include "VectorTarget.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// Loads `length` elements of a memref.
+Value loadRow(OpBuilder &builder, Location loc, Value memref,
+              ValueRange indices, int64_t length, const VectorTarget &target,
+              Access access);
+
+/// Stores a vector; where it is streamed, its place is aligned to its size.
+void storeRow(OpBuilder &builder, Location loc, Value value, Value memref,
+              ValueRange indices, Access access);
+
+/// Whether two memrefs start at different addresses.
+Value areDifferent(OpBuilder &builder, Location loc, Value a, Value b);
+
+/// Emits `body` for each kind of access that may be best for the tensors that
+/// `inputs` and `outputs` are views of, under the conditions that tell them
+/// apart at run time: size; `outputs` that are no input; alignment.
+/// `mayStream` is whether rows allow it; without inputs all is written anew.
+void chooseAccess(
+    OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,
+    const VectorTarget &target, bool mayStream,
+    function_ref<void(OpBuilder &, Location, Access access)> body);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_STREAMING_H

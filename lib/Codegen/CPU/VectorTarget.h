@@ -1,0 +1,39 @@
+//===- VectorTarget.h - what vector code asks of its target -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
+#define POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
+
+#include <cstdint>
+
+namespace mlir::posenc {
+
+/// The options of the conversions to vectors; all sizes in bytes.
+struct VectorTarget {
+  unsigned vectorBytes;
+  /// Whether f32 to bf16 is an instruction.
+  bool nativeBF16;
+  /// How far ahead of a load its line is asked for; 0: not at all.
+  unsigned prefetchDistance;
+  /// Tensors of this size or more are prefetched, or written past the cache
+  /// where they are not read before.
+  uint64_t prefetchFrom, streamFrom;
+};
+
+/// How a row is read and written.
+enum class Access {
+  Cached,
+  /// Reads ask for lines ahead of time.
+  Prefetched,
+  /// The same, and writes go past the cache.
+  Streamed,
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
