@@ -21,6 +21,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 
 using namespace mlir;
@@ -134,11 +135,16 @@ translateVariant(ModuleOp module, llvm::LLVMContext &context,
   for (llvm::GlobalValue &value : result->global_values())
     if (value.hasLocalLinkage() && !value.getName().contains('.'))
       value.setName(value.getName() + suffix);
-  for (llvm::Function &function : *result)
+  for (llvm::Function &function : *result) {
+    if (function.isDeclaration())
+      continue;
     if (isExportedSymbol(prefix, function.getName()))
       setFloor(function);
-    else if (!function.isDeclaration())
+    else
       setTarget(function, targets[variant]);
+    // Nothing throws, and no unwinder is linked.
+    function.setDoesNotThrow();
+  }
   return result;
 }
 
@@ -176,6 +182,12 @@ std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
     }
   }
 
+  if (llvm::verifyModule(*result)) {
+    first.emitError("lowers to invalid LLVM IR");
+    return nullptr;
+  }
+  // Without the prelude, which was optimized when it was compiled.
+  optimize(*result, *machine);
   llvm::Expected<std::unique_ptr<llvm::Module>> prelude =
       llvm::parseBitcodeFile(
           llvm::MemoryBufferRef(getPrelude(target, threads), "prelude"),
@@ -185,7 +197,8 @@ std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
     return nullptr;
   }
   for (llvm::Function &function : **prelude)
-    setFloor(function);
+    if (!function.isDeclaration())
+      setFloor(function);
   if (failed(linkModule(*result, std::move(*prelude)))) {
     first.emitError("cannot be linked with the prelude");
     return nullptr;
@@ -193,15 +206,9 @@ std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
   llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {
     return isExportedSymbol(prefix, value.getName());
   });
-  // Nothing throws, and no unwinder is linked.
-  for (llvm::Function &function : *result)
-    if (!function.isDeclaration())
-      function.setDoesNotThrow();
-  if (llvm::verifyModule(*result)) {
-    first.emitError("lowers to invalid LLVM IR");
-    return nullptr;
-  }
-  optimize(*result, *machine);
+  llvm::ModuleAnalysisManager analyses;
+  llvm::PassBuilder(machine.get()).registerModuleAnalyses(analyses);
+  llvm::GlobalDCEPass().run(*result, analyses);
   if (errors.any())
     return nullptr;
   return result;

@@ -8,6 +8,9 @@
 
 #include "Linker.h"
 
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/InterfaceStub/ELFObjHandler.h"
+#include "llvm/InterfaceStub/IFSStub.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -18,19 +21,52 @@
 
 using namespace mlir::posenc;
 
-/// The dynamic library of this name in the folders of Debian's multiarch, or
-/// nothing: when cross-compiling it may not be installed.
-static std::string findLibrary(llvm::StringRef name,
-                               const llvm::Triple &triple) {
-  std::string multiarch = (triple.getArchName() + "-linux-gnu").str();
-  for (std::string folder : {"/lib/" + multiarch, "/usr/lib/" + multiarch,
-                             "/usr/" + multiarch + "/lib"}) {
-    std::string path = folder + "/" + name.str();
-    if (llvm::sys::fs::exists(path))
-      return path;
+namespace {
+/// A library to link with of which only the names are known. What lies on this
+/// machine, for its architecture or another, makes no difference to the output.
+class Stub {
+public:
+  Stub(llvm::StringRef soname, llvm::ArrayRef<llvm::StringLiteral> symbols,
+       const llvm::Triple &triple) {
+    stub.SoName = soname.str();
+    stub.Target.Arch =
+        triple.isAArch64() ? llvm::ELF::EM_AARCH64 : llvm::ELF::EM_X86_64;
+    stub.Target.Endianness = llvm::ifs::IFSEndiannessType::Little;
+    stub.Target.BitWidth = llvm::ifs::IFSBitWidthType::IFS64;
+    for (llvm::StringRef name : symbols) {
+      stub.Symbols.emplace_back(name.str());
+      stub.Symbols.back().Type = llvm::ifs::IFSSymbolType::Func;
+    }
   }
-  return "";
-}
+
+  llvm::Error write() {
+    if (std::error_code error =
+            llvm::sys::fs::createTemporaryFile("posenc-link", "so", path))
+      return llvm::createStringError("cannot create a temporary file: " +
+                                     error.message());
+    remover.setFile(path);
+    return llvm::ifs::writeBinaryStub(path, stub);
+  }
+  std::string getPath() const { return std::string(path); }
+
+private:
+  llvm::ifs::IFSStub stub;
+  llvm::SmallString<128> path;
+  llvm::FileRemover remover;
+};
+} // namespace
+
+/// What the backend makes calls of by itself, and what memory and assertions of
+/// the input become. A kernel that calls something else, as libm, would fail
+/// when it is loaded.
+static constexpr llvm::StringLiteral kLibc[] = {
+    "abort",  "aligned_alloc", "bcmp",    "free",   "malloc",
+    "memcmp", "memcpy",        "memmove", "memset", "puts"};
+
+/// What Prelude.c calls.
+static constexpr llvm::StringLiteral kLibgomp[] = {
+    "GOMP_parallel", "omp_get_max_threads", "omp_get_num_threads",
+    "omp_get_thread_num"};
 
 llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
                                      llvm::StringRef output,
@@ -57,6 +93,7 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
                                      "-z",
                                      "noexecstack",
                                      "--build-id=none",
+                                     "--no-undefined",
                                      "--as-needed",
                                      "-soname",
                                      soname.str(),
@@ -67,18 +104,15 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
   // that needs it would take away from under them.
   if (openmp)
     arguments.insert(arguments.end(), {"-z", "nodelete"});
-  bool hasAll = true;
-  for (llvm::StringRef name : {"libgomp.so.1", "libc.so.6"}) {
-    if (!openmp && name == "libgomp.so.1")
+  Stub libc("libc.so.6", kLibc, target),
+      libgomp("libgomp.so.1", kLibgomp, target);
+  for (Stub *stub : {&libgomp, &libc}) {
+    if (stub == &libgomp && !openmp)
       continue;
-    std::string path = findLibrary(name, target);
-    hasAll &= !path.empty();
-    if (!path.empty())
-      arguments.push_back(path);
+    if (llvm::Error error = stub->write())
+      return error;
+    arguments.push_back(stub->getPath());
   }
-  // A kernel that calls something else, as libm, would fail when it is loaded.
-  if (hasAll)
-    arguments.push_back("--no-undefined");
   std::vector<llvm::StringRef> references(arguments.begin(), arguments.end());
 
   llvm::SmallString<128> log;

@@ -15,7 +15,7 @@
 namespace mlir::posenc {
 
 /// Links one object into a shared library with lld, against libc and, if
-/// `openmp`, libgomp, by their file names: no development package is needed.
+/// `openmp`, libgomp. Neither needs to be there, for whatever architecture.
 llvm::Error linkShared(llvm::StringRef object, llvm::StringRef output,
                        llvm::StringRef soname, llvm::StringRef triple,
                        bool openmp);
