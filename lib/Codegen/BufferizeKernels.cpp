@@ -34,12 +34,34 @@ static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
                                                 ShapedType::kDynamic, strides));
 }
 
+/// A kernel that has memrefs already has those that its entries describe; with
+/// other layouts it would read a strided tensor wrongly.
+static LogicalResult checkLayouts(func::FuncOp function) {
+  auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+  if (!abi)
+    return success();
+  auto args = llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs());
+  for (auto [number, arg, type] :
+       llvm::enumerate(args, function.getArgumentTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(arg.getType());
+    auto memref = dyn_cast<MemRefType>(type);
+    if (tensor && memref && memref != getKernelMemRefType(tensor))
+      return function.emitError()
+             << "argument #" << number << " is " << memref << ", expected "
+             << getKernelMemRefType(tensor);
+  }
+  return success();
+}
+
 namespace {
 struct BufferizeKernels final
     : mlir::posenc::impl::PosencBufferizeKernelsPassBase<BufferizeKernels> {
   using Base::Base;
 
   void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(checkLayouts(function)))
+        return signalPassFailure();
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.inferFunctionResultLayout = false;

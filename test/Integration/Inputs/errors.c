@@ -51,8 +51,7 @@ static int32_t callSizes(int64_t batch, int64_t tokens) {
 
 static void checkSizes(void) {
   static const int64_t large[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2 + 1,
-                                  INT64_MAX / kRow / 4 + 1,
-                                  (int64_t)1 << 62};
+                                  INT64_MAX / kRow / 4 + 1, (int64_t)1 << 62};
   static const int64_t negative[] = {-1, -2, INT64_MIN, INT64_MIN + 1};
   size_t i, j;
   for (i = 0; i < sizeof(negative) / sizeof(*negative); ++i) {
@@ -113,9 +112,9 @@ static void checkOverlap(void) {
     checkFails(call(data.q + kCount, data.k + kCount, data.qOut,
                     data.q + kCount + offset),
                kOverlap);
-    checkFails(call(data.q, data.k, data.qOut + kCount,
-                    data.qOut + kCount + offset),
-               kOverlap);
+    checkFails(
+        call(data.q, data.k, data.qOut + kCount, data.qOut + kCount + offset),
+        kOverlap);
   }
   /* The positions, and tables that are none's partner. */
   checkFails(call(data.q, data.k, (float *)data.positions, data.kOut),
@@ -148,6 +147,7 @@ static void checkAllowed(void) {
 }
 
 int main(int argc, char **argv) {
+  char message[100];
   fillFloats(data.q, 2 * kCount);
   fillFloats(data.k, 2 * kCount);
   before = data;
@@ -157,6 +157,11 @@ int main(int argc, char **argv) {
     checkFails(callSizes(-1, kTokens), kCpu);
     checkFails(call(NULL, NULL, NULL, NULL), kCpu);
     checkFails(rope_sincos(NULL, NULL, NULL, 0), kCpu);
+    checkFails(
+        rope_rope_dl(NULL, NULL, NULL, NULL, NULL, message, sizeof(message)),
+        kCpu);
+    CHECK(strcmp(message, "rope: the CPU lacks an instruction set that the "
+                          "library was compiled for") == 0);
     CHECK(rope_metadata()[0] == '{');
   } else {
     checkNull();

@@ -1,0 +1,68 @@
+//===- emit-c-interface-invalid.mlir - kernels that have no C entry -------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --posenc-to-cpu --posenc-emit-c-interface --split-input-file --verify-diagnostics
+
+// 2^62 floats: the product of the sizes alone would still fit.
+// expected-error @below {{no memory has room for 'in0' of type 'tensor<4611686018427387904xf32>'}}
+func.func @vast(%x: tensor<4611686018427387904xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{no memory has room for 'in0' of type 'tensor<?x4294967296x4294967296xf64>'}}
+func.func @square(%x: tensor<?x4294967296x4294967296xf64>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'metadata' is the name of a library's own function}}
+func.func @metadata() {
+  return
+}
+
+// -----
+
+// expected-error @below {{'a-b' is not a C identifier}}
+func.func @"a-b"() {
+  return
+}
+
+// -----
+
+// expected-error @below {{symbol 'posenc_f' collides with the library's own}}
+func.func @posenc_f() {
+  return
+}
+
+// -----
+
+// expected-error @below {{symbol '__tvm_ffi_posenc_f' collides with the library's own}}
+func.func @__tvm_ffi_posenc_f() {
+  return
+}
+
+// -----
+
+func.func @f() {
+  return
+}
+
+// expected-error @below {{'f_dl' would have the name of an entry of 'f'}}
+func.func @f_dl() {
+  return
+}
+
+// -----
+
+// The control.
+func.func @g_dl() {
+  return
+}
