@@ -29,7 +29,8 @@ static uint32_t getRandom(void) {
 /* Numbers of either sign between 2^-8 and 2^8. */
 static void fill(TYPE *to, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    uint32_t bits = (getRandom() & 0x807fffff) | (119 + getRandom() % 16) << 23;
+    uint32_t bits = getRandom() & 0x007fffff;
+    bits |= (119 + getRandom() % 16) << 23;
     bits |= getRandom() << 31;
     bits >>= 32 - 8 * sizeof(TYPE);
     memcpy(&to[i], &bits, sizeof(TYPE));
