@@ -21,7 +21,7 @@ demo: build
 	@$(BIN)/posenc-demo
 
 bench: build
-	@$(BIN)/posenc-bench --suite --benchmark_out=$(BUILD)/bench.json
+	@$(BIN)/posenc-bench --suite --benchmark_out=$(BUILD)/bench.json $(BENCH_FLAGS)
 
 test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends

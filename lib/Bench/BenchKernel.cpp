@@ -11,20 +11,15 @@
 #include "CaseInputs.h"
 #include "Threads.h"
 #include "posenc/Bench/Pairs.h"
-#include "posenc/Run/Kernels.h"
-#include "posenc/Tools/Compile.h"
 
 #include "Dispatch.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace mlir::posenc;
@@ -32,115 +27,25 @@ using llvm::StringRef;
 using llvm::Twine;
 namespace runtime = ::posenc::runtime;
 
-static bool fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
-  return false;
-}
-
-//===----------------------------------------------------------------------===//
-// Compilation
-//===----------------------------------------------------------------------===//
-
-static bool writeText(StringRef path, StringRef text) {
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (!error) {
-    os << text;
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  return error ? fail("cannot write '" + path + "': " + error.message()) : true;
-}
-
-bool BenchKernel::compile(const Case &from, StringRef folder,
-                          std::string &path) {
-  std::string source = from.path;
-  if (!from.module.empty()) {
-    source = (folder + "/module.mlir").str();
-    if (!writeText(source, from.module))
-      return false;
-  }
-  InputOptions options = from.inputOptions;
-  options.kernels = {from.function};
-  std::optional<std::vector<SourceFunction>> functions =
-      readSource(source, options);
-  if (!functions)
-    return false;
-  for (const SourceFunction &candidate : *functions)
-    if (candidate.name == from.function)
-      meaning = candidate.meaning;
-
-  path = (folder + "/libbench.so").str();
-  std::vector<std::string> arguments = {"posenc-compile", "-o", path,
-                                        "--kernels=" + from.function};
-  if (!from.target.empty())
-    arguments.push_back("--target=" + from.target);
-  if (options.dtype)
-    arguments.push_back("--dtype=" + *options.dtype);
-  if (options.pairing)
-    arguments.push_back("--pairing=" + *options.pairing);
-  arguments.push_back("--");
-  arguments.push_back(source);
-  std::vector<char *> argv;
-  for (std::string &argument : arguments)
-    argv.push_back(argument.data());
-  return compileMain(static_cast<int>(argv.size()), argv.data()) == 0;
-}
-
-/// Runs the chunks of a kernel that starts no threads itself on ours.
-static void runChunks(void *context, void (*body)(void *arg, int64_t i),
-                      void *arg, int64_t n) {
-  int threads = getKernelThreads();
-  runThreads(threads, [&](int thread) {
-    for (int64_t i = n * thread / threads, end = n * (thread + 1) / threads;
-         i < end; ++i)
-      body(arg, i);
-  });
-}
-
-bool BenchKernel::load(const Case &from) {
-  llvm::SmallString<128> folder;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("posenc-bench", folder))
-    return fail("cannot create a temporary folder: " + error.message());
-  // Code that is loaded stays when its file is gone.
-  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(folder); });
-  std::string path = from.path, error;
-  bool isLibrary = from.module.empty() && isLibraryPath(path);
-  if (!isLibrary && !compile(from, folder, path))
-    return false;
-  library = runtime::Library::open(path, error);
-  if (!library)
-    return fail(error);
-  function = library.find(from.function, error);
-  if (!function)
-    return fail(error);
-  if (!isLibrary)
-    return true;
-  meaning.family = from.function;
-  meaning.variant = "kernel";
-  meaning.results.resize(function.numOutputs());
-  auto file = llvm::MemoryBuffer::getFile(path);
-  bool hasThreads = file && (*file)->getBuffer().contains("libgomp");
-  // One without parallel loops runs on one thread, whatever is asked for.
-  if (!hasThreads)
-    library.setParallelFor(runChunks, nullptr, error);
-  return true;
-}
+static constexpr int kMostVerifiedThreads = 5;
 
 std::unique_ptr<BenchKernel> BenchKernel::create(const Case &from) {
-  std::unique_ptr<BenchKernel> kernel(new BenchKernel);
-  if (!kernel->load(from))
+  std::optional<CaseLibrary> code = CaseLibrary::open(from);
+  if (!code)
     return nullptr;
+  std::unique_ptr<BenchKernel> kernel(new BenchKernel(std::move(*code)));
   llvm::Error error = kernel->makeInputs(from);
   if (!error)
-    error = kernel->makeOutputs(from.inPlace);
+    error = from.viewHeads.empty() ? kernel->makeOutputs(from.inPlace)
+                                   : kernel->bindViews(from.viewHeads);
+  if (!error)
+    error = kernel->makeWorkspace(
+        *std::max_element(from.threads.begin(), from.threads.end()));
   if (error) {
-    fail(from.function + ": " + llvm::toString(std::move(error)));
+    llvm::errs() << "error: " << from.function << ": "
+                 << llvm::toString(std::move(error)) << "\n";
     return nullptr;
   }
-  kernel->makeWords();
   return kernel;
 }
 
@@ -151,9 +56,9 @@ std::unique_ptr<BenchKernel> BenchKernel::create(const Case &from) {
 llvm::Error BenchKernel::makeInputs(const Case &from) {
   llvm::Expected<std::vector<Input>> made = [&] {
     if (!from.inputTexts.empty())
-      return ::createInputs(function, from.inputTexts);
-    return createCaseInputs(from.inputs.empty() ? getDefaultInputs(function)
-                                                : from.inputs);
+      return ::createInputs(code.function, from.inputTexts);
+    return createCaseInputs(
+        from.inputs.empty() ? getDefaultInputs(code.function) : from.inputs);
   }();
   if (!made)
     return made.takeError();
@@ -162,12 +67,11 @@ llvm::Error BenchKernel::makeInputs(const Case &from) {
 }
 
 /// The input that each output may be, by the metadata.
-static std::vector<std::optional<size_t>>
-readInPlace(const runtime::Library &library, runtime::Function function) {
-  std::vector<std::optional<size_t>> inPlace(function.numOutputs());
+static std::vector<std::optional<size_t>> readInPlace(const CaseLibrary &code) {
+  std::vector<std::optional<size_t>> inPlace(code.function.numOutputs());
   // The runtime has read it before.
   llvm::Expected<llvm::json::Value> metadata =
-      llvm::json::parse(library.metadata());
+      llvm::json::parse(code.library.metadata());
   if (!metadata) {
     llvm::consumeError(metadata.takeError());
     return inPlace;
@@ -175,79 +79,141 @@ readInPlace(const runtime::Library &library, runtime::Function function) {
   const llvm::json::Array *functions =
       metadata->getAsObject()->getArray("functions");
   for (const llvm::json::Value &candidate : *functions) {
-    if (candidate.getAsObject()->getString("name") != function.name())
+    if (candidate.getAsObject()->getString("name") != code.function.name())
       continue;
     const llvm::json::Array *outputs =
         candidate.getAsObject()->getArray("outputs");
     for (auto [output, number] : llvm::zip(*outputs, inPlace))
-      for (size_t i = 0; i < function.numInputs(); ++i)
+      for (size_t i = 0; i < code.function.numInputs(); ++i)
         if (output.getAsObject()->getString("in_place") ==
-            function.input(i).name())
+            code.function.input(i).name())
           number = i;
   }
   return inPlace;
 }
 
 llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
-  counterparts = readInPlace(library, function);
-  inPlace.resize(counterparts.size());
-  if (wantsInPlace && llvm::all_of(counterparts, [](auto &counterpart) {
-        return counterpart.has_value();
-      }))
-    inPlace = counterparts;
+  std::vector<std::optional<size_t>> counterparts = readInPlace(code);
+  bool inPlace =
+      wantsInPlace && !llvm::is_contained(counterparts, std::nullopt);
   std::vector<posenc_value> values;
   for (const Input &input : inputs)
     values.push_back(input.value());
-  outputs.resize(function.numOutputs());
+  outputs.resize(counterparts.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     std::string error;
     std::vector<int64_t> shape;
-    if (!function.outputShape(values, i, shape, error))
+    if (!code.function.outputShape(values, i, shape, error))
       return llvm::createStringError(error);
     outputShapes.push_back(shape);
-    if (inPlace[i])
-      continue;
-    llvm::Expected<runtime::Array> array =
-        allocateArray(function.output(i).dtype(), std::move(shape));
-    if (!array)
-      return array.takeError();
-    outputs[i] = std::move(*array);
+    const runtime::Array *counterpart =
+        counterparts[i] ? &inputs[*counterparts[i]].array : nullptr;
+    if (!inPlace) {
+      llvm::Expected<runtime::Array> array =
+          allocateArray(code.function.output(i).dtype(), std::move(shape));
+      if (!array)
+        return array.takeError();
+      outputs[i] = std::move(*array);
+    }
+    const runtime::Array *array = inPlace ? counterpart : &outputs[i];
+    written.push_back({array, inPlace, {}, std::nullopt});
+    written.back().region = getRegion(i, inPlace);
+    if (counterpart && !inPlace)
+      written.back().source = Region::create(
+          counterpart->data(), static_cast<int64_t>(array->sizeInBytes()));
   }
-  // The runtime checks all that the C entry does not.
-  values.resize(inputs.size());
-  std::vector<posenc_value> results;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    results.push_back(getOutput(i).value());
-  std::string error;
-  return function.call(values, results, error) ? llvm::Error::success()
-                                               : llvm::createStringError(error);
+  entry = code.entry;
+  makeWords();
+  return llvm::Error::success();
+}
+
+/// What a kernel touches of an output; in place that can be a window of it.
+Region BenchKernel::getRegion(size_t output, bool inPlace) const {
+  const runtime::Array &array = *written[output].array;
+  const Meaning::Result &result = code.meaning.results[output];
+  int64_t bytes = static_cast<int64_t>(array.sizeInBytes());
+  if (!result.windowSize || !inPlace || bytes == 0)
+    return Region::create(array.data(), bytes);
+  int64_t element = static_cast<int64_t>(posenc_dtype_size(array.dtype()));
+  int64_t rowBytes = array.shape().back() * element;
+  return getTouchedLines(array.data(), bytes / rowBytes, rowBytes,
+                         result.windowOffset * element,
+                         *result.windowSize * element);
+}
+
+static int64_t toWord(const void *address) {
+  return static_cast<int64_t>(reinterpret_cast<intptr_t>(address));
 }
 
 void BenchKernel::makeWords() {
-  auto getAddress = [](const runtime::Array &array) {
-    return static_cast<int64_t>(reinterpret_cast<intptr_t>(array.data()));
-  };
   for (const Input &input : inputs)
-    words.push_back(input.isScalar ? input.scalar : getAddress(input.array));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    words.push_back(getAddress(getOutput(i)));
+    words.push_back(input.isScalar ? input.scalar : toWord(input.array.data()));
+  for (const Written &output : written)
+    words.push_back(toWord(output.array->data()));
   auto findSize = [&](const std::string &name) -> int64_t {
     for (auto [number, input] : llvm::enumerate(inputs)) {
-      runtime::Argument argument = function.input(number);
+      runtime::Argument argument = code.function.input(number);
       for (int32_t dim = 0; dim < argument.rank(); ++dim)
         if (argument.sizeName(dim) == name)
           return input.array.shape()[dim];
     }
     for (auto [number, shape] : llvm::enumerate(outputShapes)) {
-      runtime::Argument argument = function.output(number);
+      runtime::Argument argument = code.function.output(number);
       for (int32_t dim = 0; dim < argument.rank(); ++dim)
         if (argument.sizeName(dim) == name)
           return shape[dim];
     }
     return 0;
   };
-  for (size_t i = 0; i < posenc_function_num_sizes(function.get()); ++i)
-    words.push_back(findSize(posenc_function_size_name(function.get(), i)));
+  const posenc_function *function = code.function.get();
+  numSizes = posenc_function_num_sizes(function);
+  for (size_t i = 0; i < numSizes; ++i)
+    words.push_back(findSize(posenc_function_size_name(function, i)));
+}
+
+/// Scratch memory for as many threads as will run.
+llvm::Error BenchKernel::makeWorkspace(int threads) {
+  if (!code.workspaceEntry || entry != code.entry)
+    return llvm::Error::success();
+  setKernelThreads(std::max(threads, kMostVerifiedThreads));
+  int64_t bytes = runtime::dispatch<int64_t>(
+      code.workspaceEntry, words.data() + words.size() - numSizes, numSizes);
+  llvm::Expected<runtime::Array> array =
+      allocateArray(POSENC_I8, {std::max<int64_t>(bytes, 1)});
+  if (!array)
+    return array.takeError();
+  workspace = std::move(*array);
+  words.push_back(toWord(workspace.data()));
+  return llvm::Error::success();
+}
+
+/// The inputs are a buffer, of which the tensors are parts, and the positions.
+llvm::Error BenchKernel::bindViews(llvm::ArrayRef<int64_t> heads) {
+  if (!code.tensorEntry)
+    return llvm::createStringError("there is no entry for DLPack tensors");
+  const runtime::Array &buffer = inputs.front().array;
+  std::vector<int64_t> tensors;
+  int64_t firstHead = 0;
+  for (int64_t count : heads) {
+    tensors.push_back(toWord(views.addHeads(buffer, firstHead, count)));
+    outputShapes.push_back({buffer.shape()[0], count, buffer.shape()[2]});
+    firstHead += count;
+  }
+  words = tensors;
+  words.push_back(toWord(views.add(inputs.back().array)));
+  llvm::append_range(words, tensors);
+  // No message is wanted.
+  words.insert(words.end(), {0, 0});
+  entry = code.tensorEntry;
+
+  int64_t row = static_cast<int64_t>(buffer.sizeInBytes()) / buffer.shape()[0];
+  Region region;
+  region.data = buffer.dataAs<char>();
+  region.rows = buffer.shape()[0];
+  region.stride = row;
+  region.runs = {{0, row / buffer.shape()[1] * firstHead}};
+  written.push_back({&buffer, true, std::move(region), std::nullopt});
+  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,8 +221,7 @@ void BenchKernel::makeWords() {
 //===----------------------------------------------------------------------===//
 
 int32_t BenchKernel::call() const {
-  return runtime::dispatch<int32_t>(posenc_function_address(function.get()),
-                                    words.data(), words.size());
+  return runtime::dispatch<int32_t>(entry, words.data(), words.size());
 }
 
 double BenchKernel::measure(int64_t calls) const {
@@ -266,34 +231,47 @@ double BenchKernel::measure(int64_t calls) const {
   });
 }
 
+/// A call through the runtime, which checks all that the C entry does not.
+llvm::Error BenchKernel::checkCall() const {
+  if (entry != code.entry)
+    return llvm::Error::success();
+  std::vector<posenc_value> values, results;
+  for (const Input &input : inputs)
+    values.push_back(input.value());
+  for (const Written &output : written)
+    results.push_back(output.array->value());
+  std::string error;
+  return code.function.call(values, results, error)
+             ? llvm::Error::success()
+             : llvm::createStringError(error);
+}
+
 llvm::Expected<BenchKernel::Verification> BenchKernel::verify() {
-  // A call in place eats its own input.
-  std::vector<std::pair<const runtime::Array *, std::vector<char>>> originals;
-  for (const std::optional<size_t> &number : inPlace)
-    if (number) {
-      const runtime::Array &array = inputs[*number].array;
-      const char *bytes = array.dataAs<char>();
-      originals.emplace_back(
-          &array, std::vector<char>(bytes, bytes + array.sizeInBytes()));
-    }
+  // A call in place eats its own input. What is not written otherwise must not
+  // look as if it were.
+  std::vector<std::vector<char>> before;
+  for (const Written &output : written) {
+    const char *data = output.array->dataAs<char>();
+    size_t bytes = output.array->sizeInBytes();
+    before.push_back(output.inPlace ? std::vector<char>(data, data + bytes)
+                                    : std::vector<char>(bytes, 0x55));
+  }
+  if (llvm::Error error = checkCall())
+    return std::move(error);
   Verification result = {true, 0};
   bool isFirst = true;
-  for (int threads : {1, 2, 3, 5, 1}) {
-    for (const auto &[array, bytes] : originals)
-      std::memcpy(array->data(), bytes.data(), bytes.size());
-    // What is not written must not look as if it were.
-    for (const runtime::Array &output : outputs)
-      if (output.data())
-        std::memset(output.data(), 0x55, output.sizeInBytes());
+  for (int threads : {1, 2, 3, kMostVerifiedThreads, 1}) {
+    for (auto [output, bytes] : llvm::zip(written, before))
+      if (!bytes.empty())
+        std::memcpy(output.array->data(), bytes.data(), bytes.size());
     setKernelThreads(threads);
     if (int32_t status = call())
       return llvm::createStringError("the kernel fails with " + Twine(status));
     uint64_t hash = 0;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const runtime::Array &output = getOutput(i);
-      hash = hash * 31 + llvm::xxh3_64bits(llvm::ArrayRef(
-                             output.dataAs<uint8_t>(), output.sizeInBytes()));
-    }
+    for (const Written &output : written)
+      hash = hash * 31 +
+             llvm::xxh3_64bits(llvm::ArrayRef(output.array->dataAs<uint8_t>(),
+                                              output.array->sizeInBytes()));
     result.isStable &= isFirst || hash == result.hash;
     result.hash = hash;
     isFirst = false;
@@ -305,43 +283,37 @@ llvm::Expected<BenchKernel::Verification> BenchKernel::verify() {
 // What is moved
 //===----------------------------------------------------------------------===//
 
-/// What a kernel in place touches of an output.
-Region BenchKernel::getRegion(size_t number) const {
-  const runtime::Array &array = getOutput(number);
-  const Meaning::Result &result = meaning.results[number];
-  const std::vector<int64_t> &shape = outputShapes[number];
-  int64_t bytes = static_cast<int64_t>(array.sizeInBytes());
-  if (!result.windowSize || !inPlace[number] || bytes == 0)
-    return Region::create(array.data(), bytes);
-  int64_t element = static_cast<int64_t>(posenc_dtype_size(array.dtype()));
-  int64_t rowBytes = shape.back() * element;
-  return getTouchedLines(array.data(), bytes / rowBytes, rowBytes,
-                         result.windowOffset * element,
-                         *result.windowSize * element);
+static StreamStep::Kind getKind(LimitKind kind, bool inPlace, bool hasSource) {
+  switch (kind) {
+  case LimitKind::InPlace:
+    return StreamStep::Scale;
+  case LimitKind::Copy:
+    return StreamStep::Copy;
+  case LimitKind::Memset:
+    return StreamStep::Fill;
+  case LimitKind::Auto:
+    break;
+  }
+  return inPlace     ? StreamStep::Scale
+         : hasSource ? StreamStep::Copy
+                     : StreamStep::Fill;
 }
 
 llvm::Expected<std::vector<StreamStep>>
 BenchKernel::getSteps(LimitKind kind) const {
   std::vector<StreamStep> steps;
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (auto [number, output] : llvm::enumerate(written)) {
     StreamStep step;
-    step.dtype = getOutput(i).dtype();
-    step.to = getRegion(i);
-    step.kind = kind == LimitKind::InPlace  ? StreamStep::Scale
-                : kind == LimitKind::Copy   ? StreamStep::Copy
-                : kind == LimitKind::Memset ? StreamStep::Fill
-                : inPlace[i]                ? StreamStep::Scale
-                : counterparts[i]           ? StreamStep::Copy
-                                            : StreamStep::Fill;
-    if (step.kind == StreamStep::Copy) {
-      if (!counterparts[i] || inPlace[i])
-        return llvm::createStringError(
-            "there is nothing to copy: result #" + Twine(i) +
-            (inPlace[i] ? " is written in place"
-                        : " is the size of no argument"));
-      const runtime::Array &source = inputs[*counterparts[i]].array;
-      step.from = Region::create(source.data(), step.to.bytes());
-    }
+    step.kind = getKind(kind, output.inPlace, output.source.has_value());
+    step.dtype = output.array->dtype();
+    step.to = output.region;
+    if (step.kind == StreamStep::Copy && !output.source)
+      return llvm::createStringError(
+          "there is nothing to copy: result #" + Twine(number) +
+          (output.inPlace ? " is written in place"
+                          : " is the size of no argument"));
+    if (output.source)
+      step.from = *output.source;
     steps.push_back(std::move(step));
   }
   if (llvm::all_of(steps, [](auto &step) { return step.bytes() == 0; }))
@@ -349,23 +321,25 @@ BenchKernel::getSteps(LimitKind kind) const {
   return steps;
 }
 
-bool BenchKernel::isInPlace() const {
-  return llvm::all_of(inPlace, [](auto &input) { return input.has_value(); });
-}
-
 int64_t BenchKernel::getBytes() const {
-  // Of this kind there always are some.
+  // There is no error of this kind in what getSteps() has seen.
   return Stream{"", llvm::cantFail(getSteps(LimitKind::Auto)), false}.bytes();
 }
 
 double BenchKernel::getFlops() const {
   double flops = 0;
-  for (auto [result, shape, output] :
-       llvm::zip(meaning.results, outputShapes, llvm::seq(outputs.size()))) {
-    double lanes = double(getOutput(output).numElements());
+  for (auto [result, shape] : llvm::zip(code.meaning.results, outputShapes)) {
+    double lanes = 1;
+    for (int64_t size : shape)
+      lanes *= double(size);
     if (result.windowSize)
       lanes *= double(*result.windowSize) / double(shape.back());
     flops += lanes * result.flops;
   }
   return flops;
+}
+
+bool BenchKernel::isInPlace() const {
+  return llvm::all_of(written,
+                      [](const Written &output) { return output.inPlace; });
 }

@@ -9,8 +9,8 @@
 #ifndef POSENC_LIB_BENCH_BENCHKERNEL_H
 #define POSENC_LIB_BENCH_BENCHKERNEL_H
 
-#include "Case.h"
-#include "Meaning.h"
+#include "CaseLibrary.h"
+#include "TensorViews.h"
 #include "posenc/Bench/Limit.h"
 #include "posenc/Run/Inputs.h"
 
@@ -19,15 +19,14 @@
 namespace mlir::posenc {
 
 /// A function of a kernel library, bound to memory, and called as a C or C++
-/// program calls it: through its plain C entry, with OpenMP's threads.
+/// program calls it: through its C entry.
 class BenchKernel {
 public:
-  /// Compiles the case's module with posenc-compile, or opens its library, and
-  /// makes the arguments. Null after an error, which is printed.
+  /// Null after an error, which is printed.
   static std::unique_ptr<BenchKernel> create(const Case &from);
 
-  /// Whether every run of 1, 2, 3, 5 and again 1 threads writes the same bits;
-  /// these as a hash. An error where the kernel fails.
+  /// Whether runs on 1, 2, 3, 5 and again 1 threads write the same bits; these
+  /// as a hash. An error where the kernel fails.
   struct Verification {
     bool isStable;
     uint64_t hash;
@@ -47,39 +46,44 @@ public:
 
   /// Whether all outputs are written over inputs.
   bool isInPlace() const;
-  const Meaning &getMeaning() const { return meaning; }
-  ::posenc::runtime::Function getFunction() const { return function; }
+  const Meaning &getMeaning() const { return code.meaning; }
+  ::posenc::runtime::Function getFunction() const { return code.function; }
   llvm::ArrayRef<std::vector<int64_t>> getOutputShapes() const {
     return outputShapes;
   }
 
 private:
-  BenchKernel() = default;
-  bool load(const Case &from);
-  bool compile(const Case &from, StringRef folder, std::string &library);
+  /// Memory that a call writes.
+  struct Written {
+    const ::posenc::runtime::Array *array;
+    /// What was there is read.
+    bool inPlace;
+    Region region;
+    /// If not in place: where the same is read.
+    std::optional<Region> source;
+  };
+
+  explicit BenchKernel(CaseLibrary code) : code(std::move(code)) {}
   llvm::Error makeInputs(const Case &from);
   llvm::Error makeOutputs(bool wantsInPlace);
+  llvm::Error makeWorkspace(int threads);
+  llvm::Error bindViews(llvm::ArrayRef<int64_t> heads);
   void makeWords();
-  /// The steps of LimitKind::Auto.
-  std::vector<StreamStep> getOwnSteps() const;
-  const ::posenc::runtime::Array &getOutput(size_t number) const {
-    return inPlace[number] ? inputs[*inPlace[number]].array : outputs[number];
-  }
-  Region getRegion(size_t number) const;
+  llvm::Error checkCall() const;
+  Region getRegion(size_t output, bool inPlace) const;
 
-  /// Of a compiled library nothing is known.
-  Meaning meaning;
-  ::posenc::runtime::Library library;
-  ::posenc::runtime::Function function;
+  CaseLibrary code;
   std::vector<Input> inputs;
-  /// Empty where the output is in place.
+  /// Without data where the output is in place.
   std::vector<::posenc::runtime::Array> outputs;
+  ::posenc::runtime::Array workspace;
   std::vector<std::vector<int64_t>> outputShapes;
-  /// The input of the same type and shape that an output may be: where it is
-  /// written, if in place, and what it is compared with.
-  std::vector<std::optional<size_t>> inPlace, counterparts;
-  /// What the C entry takes.
+  TensorViews views;
+  std::vector<Written> written;
+  /// What is called, and its arguments.
+  void *entry = nullptr;
   std::vector<int64_t> words;
+  size_t numSizes = 0;
 };
 
 } // namespace mlir::posenc

@@ -22,14 +22,15 @@ namespace mlir::posenc {
 struct CaseInput {
   enum Values {
     Random,
-    Iota,    ///< along the last dimension
-    Shuffled ///< the same numbers in random order
+    Iota,     ///< along the last dimension
+    Shuffled, ///< the same numbers in random order
+    Grid      ///< a half, a quarter ... of them in each row, as in an image
   };
   posenc_dtype dtype = POSENC_F32;
   std::vector<int64_t> shape;
   Values values = Random;
   /// An integer by value, not an array.
-  std::optional<int64_t> scalar;
+  std::optional<int64_t> scalar = std::nullopt;
 };
 
 /// What the time of a kernel is compared with.
@@ -53,14 +54,19 @@ struct Case {
   /// Either of them.
   std::vector<CaseInput> inputs;
   std::vector<std::string> inputTexts;
+  /// Where not empty, the tensors are parts, of so many heads each, of the
+  /// first input, a buffer [token, head, dim]; the second one is the positions.
+  std::vector<int64_t> viewHeads;
   bool inPlace = true;
   LimitKind limit = LimitKind::Auto;
   std::vector<int> threads = {1};
 };
 
 /// One text for several shapes: "1x16x32+8x128" where they differ in one
-/// dimension.
-std::string formatShapes(const std::vector<std::vector<int64_t>> &shapes);
+/// dimension. Equal shapes stand there once or, with `areHeads`, as
+/// "1x16x32+32x128".
+std::string formatShapes(const std::vector<std::vector<int64_t>> &shapes,
+                         bool areHeads);
 
 } // namespace mlir::posenc
 

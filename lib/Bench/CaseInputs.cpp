@@ -46,10 +46,12 @@ static llvm::Error fillRepeated(const runtime::Array &array, uint64_t seed) {
   return llvm::Error::success();
 }
 
+/// Every row is this one, or its numbers halved once more than in the row
+/// before.
 static void storePositions(const runtime::Array &array,
-                           const std::vector<int64_t> &row) {
+                           const std::vector<int64_t> &row, bool isHalved) {
   for (size_t i = 0, count = array.numElements(); i < count; ++i) {
-    int64_t value = row[i % row.size()];
+    int64_t value = row[i % row.size()] >> (isHalved ? i / row.size() : 0);
     if (array.dtype() == POSENC_I32)
       array.dataAs<int32_t>()[i] = static_cast<int32_t>(value);
     else
@@ -69,7 +71,7 @@ static llvm::Error fillArray(const runtime::Array &array,
     for (size_t i = row.size(); i > 1; --i)
       std::swap(row[i - 1], row[generator() % i]);
   }
-  storePositions(array, row);
+  storePositions(array, row, values == CaseInput::Grid);
   return llvm::Error::success();
 }
 

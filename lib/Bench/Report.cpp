@@ -10,6 +10,8 @@
 
 #include "posenc/Bench/Limit.h"
 
+#include "benchmark/benchmark.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatAdapters.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -22,7 +24,8 @@ using ::benchmark::BenchmarkReporter;
 
 namespace {
 
-/// Hands on what another reporter prints, with the names of the cases.
+/// Hands on to another reporter, with the names of the cases: the kind of
+/// clock, which all would end in, is left out.
 class PlainNames : public BenchmarkReporter {
 public:
   explicit PlainNames(std::unique_ptr<BenchmarkReporter> inner)
@@ -56,7 +59,7 @@ private:
 
 } // namespace
 
-static constexpr int kNameWidth = 52;
+static constexpr int kNameWidth = 60;
 
 bool Table::ReportContext(const Context &context) {
   llvm::raw_os_ostream os(GetOutputStream());
@@ -105,22 +108,26 @@ void Table::ReportRuns(const std::vector<Run> &runs) {
   GetOutputStream().flush();
 }
 
-std::unique_ptr<BenchmarkReporter> mlir::posenc::createTable() {
-  return std::make_unique<Table>();
-}
-
-std::unique_ptr<BenchmarkReporter>
-mlir::posenc::createReporter(const std::string &format) {
-  std::unique_ptr<BenchmarkReporter> inner;
+static std::unique_ptr<BenchmarkReporter>
+createFileReporter(const std::string &format) {
   if (format == "json")
-    inner = std::make_unique<::benchmark::JSONReporter>();
-  else
-    inner = std::make_unique<::benchmark::ConsoleReporter>(
-        ::benchmark::ConsoleReporter::OO_None);
-  return std::make_unique<PlainNames>(std::move(inner));
+    return std::make_unique<::benchmark::JSONReporter>();
+  return std::make_unique<::benchmark::ConsoleReporter>(
+      ::benchmark::ConsoleReporter::OO_None);
 }
 
-std::unique_ptr<BenchmarkReporter> mlir::posenc::createDefaultReporter() {
-  return std::make_unique<PlainNames>(std::unique_ptr<BenchmarkReporter>(
-      ::benchmark::CreateDefaultDisplayReporter()));
+void mlir::posenc::runBenchmarks(const BenchRequest &request) {
+  auto rename = [](std::unique_ptr<BenchmarkReporter> reporter) {
+    return std::make_unique<PlainNames>(std::move(reporter));
+  };
+  std::unique_ptr<BenchmarkReporter> display, file;
+  if (request.hasFormat)
+    display = rename(std::unique_ptr<BenchmarkReporter>(
+        ::benchmark::CreateDefaultDisplayReporter()));
+  else
+    display = std::make_unique<Table>();
+  if (request.hasFile)
+    file = rename(createFileReporter(request.fileFormat));
+  ::benchmark::AddCustomContext("posenc_version", POSENC_VERSION);
+  ::benchmark::RunSpecifiedBenchmarks(display.get(), file.get());
 }

@@ -9,10 +9,7 @@
 #ifndef POSENC_LIB_BENCH_REPORT_H
 #define POSENC_LIB_BENCH_REPORT_H
 
-#include "benchmark/benchmark.h"
-
-#include <memory>
-#include <string>
+#include "Request.h"
 
 namespace mlir::posenc {
 
@@ -24,14 +21,10 @@ inline constexpr const char *kFraction = "fraction_of_limit";
 inline constexpr const char *kMedian = "p50_seconds";
 inline constexpr const char *kSlowest = "p99_seconds";
 
-/// A line for each case, as soon as it is measured.
-std::unique_ptr<::benchmark::BenchmarkReporter> createTable();
-
-/// Google Benchmark's own for a format, json, csv or console. Its names are
-/// those of the cases: `/manual_time`, which all would end in, is left out.
-std::unique_ptr<::benchmark::BenchmarkReporter>
-createReporter(const std::string &format);
-std::unique_ptr<::benchmark::BenchmarkReporter> createDefaultReporter();
+/// Runs all registered benchmarks: prints a line for each as soon as it is
+/// measured, or Google Benchmark's own report if a format is asked for, and
+/// writes a file if one is. The names are those that were registered.
+void runBenchmarks(const BenchRequest &request);
 
 } // namespace mlir::posenc
 

@@ -68,8 +68,10 @@ static std::optional<int> takeBenchmarkFlags(std::vector<const char *> &all,
     auto [name, value] = text.split('=');
     bool isFormat = name == "--benchmark_format";
     if (isFormat || name == "--benchmark_out_format") {
-      if (value != "json" && value != "csv" && value != "console")
-        return failUsage("option '" + name + "' needs json, csv or console");
+      if (value != "json" && value != "console" &&
+          (value != "csv" || !isFormat))
+        return failUsage("option '" + name + "' needs json" +
+                         (isFormat ? ", csv" : "") + " or console");
       request.hasFormat |= isFormat;
       if (!isFormat)
         request.fileFormat = value.str();
@@ -133,7 +135,7 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
       "in the same run. Takes Google\nBenchmark's options (--benchmark_filter, "
       "--benchmark_format, --benchmark_out,\n--benchmark_repetitions, "
       "--benchmark_min_time, --benchmark_list_tests, ...) too.");
-  std::optional<std::string> function, target, size;
+  std::optional<std::string> function, target, size, python;
   bool inPlace = false;
   parser.add("function", "NAME", "function to measure (default: all)",
              function);
@@ -163,6 +165,12 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   parser.add("suite", "measure the cases of `make bench`", request.isSuite);
   parser.add("size", "SIZE", "of the suite: full or small (default: full)",
              size);
+  parser.add("peers",
+             "with --suite: measure other implementations of rope, too, those "
+             "that Python finds",
+             request.withPeers);
+  parser.add("python", "FILE",
+             "Python interpreter of --peers (default: python3)", python);
   parser.add("verify", "print the hash of each case's results and exit",
              request.verifyOnly);
 
@@ -174,6 +182,10 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
     return code;
   request.function = function.value_or("");
   request.target = target.value_or("");
+  if (request.withPeers && !request.isSuite)
+    return failUsage("--peers is for --suite");
+  if (python)
+    request.python = *python;
   if (size && !request.isSuite)
     return failUsage("--size is the suite's");
   if (size && *size != "full" && *size != "small")

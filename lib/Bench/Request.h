@@ -29,6 +29,8 @@ struct BenchRequest {
   LimitKind limit = LimitKind::Auto;
   /// Empty is the default.
   std::vector<int> threads;
+  bool withPeers = false;
+  std::string python = "python3";
   /// Print the hash of each case's results, and measure nothing.
   bool verifyOnly = false;
 
@@ -37,7 +39,7 @@ struct BenchRequest {
   std::string filter;
   bool listTests = false;
   bool hasFormat = false;
-  /// `json`, `csv` or `console`, for a file that is written.
+  /// `json` or `console`, for a file that is written.
   std::string fileFormat = "json";
   bool hasFile = false;
 };

@@ -30,7 +30,8 @@ static std::string formatFrequencies(int64_t dim) {
 }
 
 std::string
-mlir::posenc::formatShapes(const std::vector<std::vector<int64_t>> &shapes) {
+mlir::posenc::formatShapes(const std::vector<std::vector<int64_t>> &shapes,
+                           bool areHeads) {
   if (shapes.empty())
     return "";
   auto join = [](const std::vector<int64_t> &shape) {
@@ -52,6 +53,8 @@ mlir::posenc::formatShapes(const std::vector<std::vector<int64_t>> &shapes) {
     if (!comparable)
       return llvm::join(llvm::map_range(shapes, join), "+");
   }
+  if (!differing && areHeads && shapes.size() > 1 && first.size() > 2)
+    differing = first.size() - 2;
   if (!differing)
     return join(first);
   std::string text;
@@ -108,8 +111,14 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
     positionSizes.insert(positionSizes.begin(), form.numAxes);
     positionShape.insert(positionShape.begin(), form.numAxes);
   }
-  std::string positions = formatType(positionSizes, "i64");
+  if (form.isView) {
+    int64_t heads = form.queryHeads + 2 * form.keyHeads;
+    to.viewHeads = {form.queryHeads, form.keyHeads};
+    to.inputs = {
+        {form.dtype, {tokens, heads, form.headDim}, CaseInput::Random}};
+  }
   to.inputs.push_back({POSENC_I64, positionShape, form.positions});
+  std::string positions = formatType(positionSizes, "i64");
 
   std::string qType = formatType(getSizes(form.queryHeads, -1, -1), dtype);
   int sequenceDim = isPacked                                  ? 0
@@ -136,7 +145,8 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
               " : " + types + ") positions(%p : " + positions +
               ") dims = " + dims + " outs(" + destinations + " : " + types +
               ")\n  return " + returned + " : " + types + "\n}\n";
-  to.name += ("/" + dtype + "/" + formatShapes(shapes)).str();
+  to.name +=
+      ("/" + dtype + "/" + formatShapes(shapes, /*areHeads=*/true)).str();
 }
 
 void mlir::posenc::setSinusoidal(posenc_dtype dtype, int64_t dim,
@@ -154,5 +164,7 @@ void mlir::posenc::setSinusoidal(posenc_dtype dtype, int64_t dim,
               " positions(%p : tensor<?xi64>) outs(%e : " + table +
               ")\n  return %r : " + table + "\n}\n";
   to.inputs = {{POSENC_I64, {tokens}, CaseInput::Iota}};
-  to.name += ("/" + name + "/" + formatShapes({{tokens, dim}})).str();
+  to.name +=
+      ("/" + name + "/" + formatShapes({{tokens, dim}}, /*areHeads=*/false))
+          .str();
 }

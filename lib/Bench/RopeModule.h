@@ -33,6 +33,8 @@ struct RopeForm {
   const char *axes = "";
   int64_t numAxes = 0;
   CaseInput::Values positions = CaseInput::Iota;
+  /// Queries and keys are parts of packed rows [q | k | v].
+  bool isView = false;
 };
 
 /// The module of a rope, its function `rope`, the arguments for a number of

@@ -18,30 +18,33 @@
 
 using namespace mlir::posenc;
 
+int64_t mlir::posenc::getTokensFromMemory(SuiteSize size,
+                                          int64_t touchedBytesPerToken) {
+  constexpr int64_t small = 256, least = 16384;
+  if (size == SuiteSize::Small)
+    return small;
+  int64_t needed = 4 * getLastLevelCacheBytes() / touchedBytesPerToken;
+  return std::max<int64_t>(least, llvm::PowerOf2Ceil(needed));
+}
+
+std::vector<int>
+mlir::posenc::getThreadsFromMemory(const std::vector<int> &wanted) {
+  if (!wanted.empty())
+    return wanted;
+  return std::thread::hardware_concurrency() > 1 ? std::vector<int>{1, 2}
+                                                 : std::vector<int>{1};
+}
+
 namespace {
 
 class SuiteBuilder {
 public:
   SuiteBuilder(SuiteSize size, const std::vector<int> &threads)
-      : size(size), fromMemoryThreads(threads) {
-    if (!fromMemoryThreads.empty())
-      return;
-    fromMemoryThreads = {1};
-    if (std::thread::hardware_concurrency() > 1)
-      fromMemoryThreads.push_back(2);
-  }
+      : size(size), fromMemoryThreads(getThreadsFromMemory(threads)) {}
 
   std::vector<Case> build();
 
 private:
-  /// As many tokens as need so much memory that caches do not help.
-  int64_t getTokensFromMemory(int64_t touchedBytesPerToken) const {
-    if (size == SuiteSize::Small)
-      return 256;
-    constexpr int64_t least = 16384;
-    int64_t needed = 4 * getLastLevelCacheBytes() / touchedBytesPerToken;
-    return std::max<int64_t>(least, llvm::PowerOf2Ceil(needed));
-  }
   Case &add(const std::string &name) {
     cases.emplace_back();
     cases.back().name = name;
@@ -63,7 +66,7 @@ Case &SuiteBuilder::addRope(const std::string &variant, const RopeForm &form) {
   Case &added = add("rope/" + variant);
   int64_t bytes = (form.queryHeads + form.keyHeads) * form.rotaryDim *
                   int64_t(posenc_dtype_size(form.dtype));
-  setRope(form, getTokensFromMemory(bytes), added);
+  setRope(form, getTokensFromMemory(size, bytes), added);
   added.threads = fromMemoryThreads;
   return added;
 }
@@ -74,9 +77,10 @@ void SuiteBuilder::addRopeOfTokens(const RopeForm &form, int64_t tokens) {
 
 void SuiteBuilder::addSinusoidal(posenc_dtype dtype, int64_t dim) {
   Case &added = add("sinusoidal/interleaved");
-  setSinusoidal(dtype, dim,
-                getTokensFromMemory(dim * int64_t(posenc_dtype_size(dtype))),
-                added);
+  setSinusoidal(
+      dtype, dim,
+      getTokensFromMemory(size, dim * int64_t(posenc_dtype_size(dtype))),
+      added);
   added.threads = fromMemoryThreads;
 }
 
@@ -111,11 +115,13 @@ std::vector<Case> SuiteBuilder::build() {
     RopeForm sections = form;
     sections.axes = "<contiguous, [16, 24, 24]>";
     sections.numAxes = 3;
+    sections.positions = CaseInput::Grid;
     addRope("half-mrope", sections);
 
     RopeForm axial = form;
     axial.axes = "<axial, [32, 32]>";
     axial.numAxes = 2;
+    axial.positions = CaseInput::Grid;
     addRope("half-axial", axial);
 
     RopeForm ids = form;
@@ -123,13 +129,19 @@ std::vector<Case> SuiteBuilder::build() {
     ids.positions = CaseInput::Shuffled;
     addRope("half-ids", ids);
 
+    RopeForm strided = form;
+    strided.layout = RopeForm::Packed;
+    strided.isView = true;
+    addRope("half-strided", strided);
+
     RopeForm headFirst = form;
     headFirst.layout = RopeForm::BatchHeadFirst;
     addRope("half-bhsd", headFirst);
   }
 
-  RopeForm plain;
-  addRope("half-avx2", plain).target = "x86-64-v3";
+#if defined(__x86_64__)
+  addRope("half-avx2", RopeForm()).target = "x86-64-v3";
+#endif
 
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16}) {
     RopeForm form;

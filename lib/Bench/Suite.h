@@ -19,8 +19,14 @@ enum class SuiteSize {
   Small ///< a few hundred tokens, for tests of the suite itself
 };
 
-/// All cases of the suite, in the order of the report. `threads`, where not
-/// empty, replaces the numbers of threads of those from memory.
+/// As many tokens as need so much memory that caches do not help.
+int64_t getTokensFromMemory(SuiteSize size, int64_t touchedBytesPerToken);
+
+/// The numbers of threads of cases from memory: these or, if there are none,
+/// one and two.
+std::vector<int> getThreadsFromMemory(const std::vector<int> &wanted);
+
+/// All cases of the suite, in the order of the report.
 std::vector<Case> createSuite(SuiteSize size, const std::vector<int> &threads);
 
 } // namespace mlir::posenc

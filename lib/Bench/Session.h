@@ -1,0 +1,63 @@
+//===- Session.h - the cases of one run -------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_BENCH_SESSION_H
+#define POSENC_LIB_BENCH_SESSION_H
+
+#include "BenchKernel.h"
+#include "Peers.h"
+#include "Request.h"
+#include "Subject.h"
+
+namespace mlir::posenc {
+
+/// The cases of one run of the tool. The kernel and memory of one of them are
+/// kept at a time.
+class Session {
+public:
+  explicit Session(const BenchRequest &request) : request(request) {}
+  /// Returns the program's exit code.
+  int run();
+
+private:
+  bool makeCases();
+  bool makeCasesOfFile();
+  bool findPeers();
+  bool matches(llvm::StringRef name) const;
+  int verifyAll();
+  int list() const;
+  void add(const std::string &name,
+           std::function<void(int64_t &callsPerSample, ::benchmark::State &)>
+               measure);
+
+  const BenchKernel *open(const Case &wanted);
+  void measureCase(const Case &measured, int threads, int64_t &callsPerSample,
+                   ::benchmark::State &state);
+  void measurePeer(const std::string &peer, const PeerShape &shape,
+                   int64_t &callsPerSample, ::benchmark::State &state);
+
+  const BenchRequest &request;
+  std::vector<Case> cases;
+  std::unique_ptr<PeerProcess> peers;
+  std::vector<PeerShape> peerShapes;
+  struct Benchmark {
+    std::string name;
+    std::function<void(int64_t &callsPerSample, ::benchmark::State &)> measure;
+    int64_t callsPerSample = 0;
+  };
+  std::vector<Benchmark> benchmarks;
+
+  std::string openName;
+  std::unique_ptr<BenchKernel> kernel;
+  uint64_t hash = 0;
+  int exitCode = 0;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_BENCH_SESSION_H

@@ -1,0 +1,39 @@
+//===- Subject.h - what is measured against a limit -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_BENCH_SUBJECT_H
+#define POSENC_LIB_BENCH_SUBJECT_H
+
+#include "posenc/Bench/Limit.h"
+
+#include "benchmark/benchmark.h"
+
+#include <functional>
+
+namespace mlir::posenc {
+
+/// Something that can be called, and what its time is compared with.
+struct Subject {
+  /// The seconds of this many calls; negative after an error.
+  std::function<double(int64_t calls)> time;
+  std::vector<Stream> limits;
+  /// Of each call.
+  double bytes = 0, flops = 0;
+  std::string label;
+};
+
+/// Measures it in turn with its limits, as the iterations of a benchmark, and
+/// sets the benchmark's counters. False after an error of the subject's.
+/// `callsPerSample` is chosen if it is 0: repetitions must have as many
+/// iterations each.
+bool measureSubject(const Subject &subject, int threads,
+                    int64_t &callsPerSample, ::benchmark::State &state);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_BENCH_SUBJECT_H

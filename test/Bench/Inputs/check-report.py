@@ -1,0 +1,71 @@
+# ===- check-report.py - a report must have what it promises ---------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+
+# check-report.py REPORT.json NAMES: the cases of the report are those of the
+# file, in the same order.
+
+import json
+import re
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    report = json.load(file)
+with open(sys.argv[2], encoding="utf-8") as file:
+    names = file.read().split()
+
+NAME = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/(f32|f16|bf16)/[0-9x+]+/threads:\d+")
+
+
+def expect(condition, message):
+    if not condition:
+        sys.exit(message)
+
+
+context = report["context"]
+expect({"date", "num_cpus", "posenc_version"} <= set(context), context)
+cases = report["benchmarks"]
+expect(names and [case["name"] for case in cases] == names,
+       f"the cases are {[case['name'] for case in cases]}")
+hashes = {}
+for case in cases:
+    name = case["name"]
+    expect(NAME.fullmatch(name), f"a strange name: {name}")
+    expect(not case.get("error_occurred"), f"{name}: {case}")
+    expect(case["iterations"] >= 11, f"{name}: too few samples")
+    p50, p99 = case["p50_seconds"], case["p99_seconds"]
+    expect(0 < p50 <= p99, f"{name}: {p50} and {p99} seconds")
+    for counter in ("bytes_per_second", "limit", "fraction_of_limit"):
+        expect(case[counter] > 0, f"{name}: {counter} is {case[counter]}")
+    expect(("flops_per_second" in case) == name.startswith("rope"),
+           f"{name}: {sorted(case)}")
+    expect(re.fullmatch(r"hash [0-9a-f]{16}", case["label"]), case["label"])
+    # The time on the clock is the kernel's, and not that of the limit, too.
+    # Half of it at the most can be of samples above the median.
+    seconds = case["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[
+        case["time_unit"]]
+    expect(seconds > p50 / 2.1, f"{name}: {seconds} is less than {p50}")
+    # One result for any number of threads.
+    hashes.setdefault(name.rsplit("/", 1)[0], set()).add(case["label"])
+expect(all(len(values) == 1 for values in hashes.values()), hashes)
+
+# What moves can be told from the shape.
+lanes = 256 * 40 * 128
+for case in cases:
+    if case["name"].startswith(("rope/half/f32/1x256x32+8x128",
+                                "rope/half-strided/f32/256x32+8x128",
+                                "rope/half-out/f32/1x256x32+8x128")):
+        moved = case["bytes_per_second"] * case["p50_seconds"]
+        expect(abs(moved - 2 * 4 * lanes) < 1, f"{case['name']}: {moved} bytes")
+    # Rows of 320 bytes of which 128 are rotated, in two lines.
+    if case["name"].startswith("rope/half-window/f32"):
+        moved = case["bytes_per_second"] * case["p50_seconds"]
+        expect(abs(moved - 2 * 128 * 256 * 64) < 1, f"{moved} bytes")
+    # A table is only written.
+    if case["name"].startswith("sinusoidal/interleaved/bf16/256x512"):
+        moved = case["bytes_per_second"] * case["p50_seconds"]
+        expect(abs(moved - 256 * 512 * 2) < 1, f"{moved} bytes")

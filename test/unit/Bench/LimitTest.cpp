@@ -1,0 +1,150 @@
+//===- LimitTest.cpp - what the limits do to memory -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Bench/Limit.h"
+
+#include "gtest/gtest.h"
+
+#include <cstring>
+
+using namespace mlir::posenc;
+
+namespace {
+
+/// Bytes that are no NaN in any type, and differ from their neighbours.
+std::vector<char> makeBytes(size_t count) {
+  std::vector<char> bytes(count);
+  for (size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<char>(1 + i % 61);
+  return bytes;
+}
+
+/// Memory that begins at a cache line.
+struct alignas(64) Aligned {
+  char bytes[8192];
+};
+
+TEST(RegionTest, WholeRows) {
+  Aligned memory;
+  Region region = getTouchedLines(memory.bytes, 5, 320, 0, 320);
+  EXPECT_EQ(region.rows, 1);
+  EXPECT_EQ(region.bytes(), 1600);
+}
+
+TEST(RegionTest, WindowOfAlignedRows) {
+  Aligned memory;
+  // 32 of 80 lanes in f32: two of five lines.
+  Region region = getTouchedLines(memory.bytes, 8, 320, 0, 128);
+  EXPECT_EQ(region.rows, 8);
+  EXPECT_EQ(region.stride, 320);
+  EXPECT_EQ(region.bytes(), 8 * 128);
+}
+
+TEST(RegionTest, WindowOfRowsThatShareLines) {
+  Aligned memory;
+  // 32 of 80 lanes in bf16: rows begin within lines, alternately. The first
+  // touches the line at 0, the second those at 128 and 192.
+  Region region = getTouchedLines(memory.bytes, 8, 160, 0, 64);
+  EXPECT_EQ(region.rows, 4);
+  EXPECT_EQ(region.stride, 320);
+  ASSERT_EQ(region.runs.size(), 2u);
+  EXPECT_EQ(region.runs[0].offset, 0);
+  EXPECT_EQ(region.runs[0].bytes, 64);
+  EXPECT_EQ(region.runs[1].offset, 128);
+  EXPECT_EQ(region.runs[1].bytes, 128);
+}
+
+TEST(RegionTest, NoLineTwice) {
+  Aligned memory;
+  // Windows of 16 bytes in rows of 32: each line has two of them.
+  Region region = getTouchedLines(memory.bytes, 8, 32, 8, 16);
+  EXPECT_EQ(region.bytes(), 8 * 32);
+}
+
+TEST(StreamTest, BytesAreReadAndWritten) {
+  Aligned memory;
+  StreamStep step;
+  step.to = Region::create(memory.bytes, 100);
+  EXPECT_EQ(step.bytes(), 200);
+  step.kind = StreamStep::Fill;
+  EXPECT_EQ(step.bytes(), 100);
+}
+
+/// All of the memory that a stream is to write is written, and nothing else.
+void expectWritten(const Region &region, int threads) {
+  Aligned memory;
+  std::memset(&memory, 0x77, sizeof(memory));
+  Region to = region;
+  to.data = memory.bytes + 64;
+  StreamStep step;
+  step.kind = StreamStep::Fill;
+  step.to = to;
+  createStreams({step}).front().run(threads);
+  std::vector<char> expected(sizeof(memory), 0x77);
+  for (int64_t row = 0; row < to.rows; ++row)
+    for (const ByteRun &run : to.runs)
+      std::memset(expected.data() + 64 + row * to.stride + run.offset, 0,
+                  static_cast<size_t>(run.bytes));
+  EXPECT_EQ(std::memcmp(&memory, expected.data(), sizeof(memory)), 0)
+      << region.rows << " rows, " << threads << " threads";
+}
+
+TEST(StreamTest, ThreadsWriteAll) {
+  Aligned memory;
+  for (int threads : {1, 2, 3, 7}) {
+    for (int64_t bytes : {1, 63, 64, 65, 1000, 4096})
+      expectWritten(Region::create(memory.bytes, bytes), threads);
+    expectWritten(getTouchedLines(memory.bytes, 20, 160, 0, 64), threads);
+    expectWritten(getTouchedLines(memory.bytes, 20, 320, 64, 128), threads);
+  }
+}
+
+TEST(StreamTest, CopiesAreExact) {
+  Aligned from, to;
+  for (int64_t bytes : {1, 64, 100, 4096, 5000}) {
+    std::vector<char> bytesFrom = makeBytes(sizeof(from));
+    std::memcpy(&from, bytesFrom.data(), sizeof(from));
+    StreamStep step;
+    step.kind = StreamStep::Copy;
+    step.from = Region::create(from.bytes, bytes);
+    step.to = Region::create(to.bytes, bytes);
+    std::vector<Stream> streams = createStreams({step});
+    EXPECT_EQ(streams.front().name, "memcpy");
+    for (const Stream &stream : streams)
+      for (int threads : {1, 3}) {
+        std::memset(&to, 0, sizeof(to));
+        stream.run(threads);
+        EXPECT_EQ(std::memcmp(to.bytes, from.bytes, size_t(bytes)), 0);
+        EXPECT_EQ(to.bytes[bytes], 0) << stream.name << " writes too much";
+      }
+  }
+}
+
+/// A product with one is what it was, in every type, also at the end of rows
+/// that are no multiple of a vector.
+TEST(StreamTest, ScaleKeepsValues) {
+  for (posenc_dtype dtype : {POSENC_F64, POSENC_F32, POSENC_F16, POSENC_BF16})
+    for (int64_t bytes : {8, 64, 72, 200, 4096}) {
+      Aligned memory;
+      std::vector<char> before = makeBytes(sizeof(memory));
+      std::memcpy(&memory, before.data(), sizeof(memory));
+      StreamStep step;
+      step.dtype = dtype;
+      step.to = Region::create(memory.bytes, bytes);
+      for (int threads : {1, 2})
+        createStreams({step}).front().run(threads);
+      EXPECT_EQ(std::memcmp(&memory, before.data(), sizeof(memory)), 0)
+          << posenc_dtype_name(dtype) << ", " << bytes << " bytes";
+    }
+}
+
+TEST(MachineTest, CacheHasASize) {
+  EXPECT_GE(getLastLevelCacheBytes(), 1 << 16);
+}
+
+} // namespace
