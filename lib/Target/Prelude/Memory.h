@@ -26,28 +26,34 @@ static int isSame(const struct Description *description, int64_t output,
   return 1;
 }
 
-static int32_t createViewOrFail(struct Call *call, int64_t number,
-                                struct View *view) {
-  int32_t code = createView(call->description, number, call->words, view);
-  return code ? fail(call, code, "%n is larger than any memory", VALUES(number))
-              : kOk;
+/* The views of a call's first arguments; those of more are made when they are
+ * asked for, as there is nowhere to keep any number. */
+enum { kMaxViews = 16 };
+struct Views {
+  struct View views[kMaxViews];
+  struct View more[2];
+};
+
+/* The view of a tensor, whose sizes are known to fit; `which` of two. */
+static const struct View *getView(const struct Call *call, struct Views *views,
+                                  int64_t number, int which) {
+  if (number < kMaxViews)
+    return &views->views[number];
+  createView(call->description, number, call->words, &views->more[which]);
+  return &views->more[which];
 }
 
 /* Checks an output against all other tensors. */
-static int32_t checkOutput(struct Call *call, int64_t number,
-                           const struct View *view) {
+static int32_t checkOutput(struct Call *call, struct Views *views,
+                           int64_t number) {
   const struct Description *description = call->description;
+  const struct View *view = getView(call, views, number, 0);
   if (!isInjective(view))
     return fail(call, kOverlap, "elements of %n share memory", VALUES(number));
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
     if (i == number || description->arguments[i].rank < 0 ||
-        isSame(description, number, i, call->words))
-      continue;
-    struct View other;
-    int32_t code = createViewOrFail(call, i, &other);
-    if (code)
-      return code;
-    if (!overlap(view, &other))
+        isSame(description, number, i, call->words) ||
+        !overlap(view, getView(call, views, i, 1)))
       continue;
     if (description->arguments[number].inPlace == i)
       return fail(call, kOverlap,
@@ -62,24 +68,23 @@ static int32_t checkOutput(struct Call *call, int64_t number,
  * the words. Adds up the bytes of the outputs. */
 static int32_t checkMemory(struct Call *call, int64_t *outputBytes) {
   const struct Description *description = call->description;
-  *outputBytes = 0;
-  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+  int64_t numArguments = getNumArguments(description);
+  struct Views views;
+  for (int64_t i = 0; i < numArguments; ++i) {
     if (description->arguments[i].rank < 0)
       continue;
-    struct View view;
-    int32_t code = createViewOrFail(call, i, &view);
-    if (code)
-      return code;
-    if (view.isEmpty)
-      continue;
-    if (call->words[i] == 0)
+    struct View *view = i < kMaxViews ? &views.views[i] : &views.more[0];
+    if (createView(description, i, call->words, view))
+      return fail(call, kSize, "%n is larger than any memory", VALUES(i));
+    if (!view->isEmpty && call->words[i] == 0)
       return fail(call, kNull, "the data of %n is NULL", VALUES(i));
-    if (i < description->numInputs)
-      continue;
-    code = checkOutput(call, i, &view);
+  }
+  *outputBytes = 0;
+  for (int64_t i = description->numInputs; i < numArguments; ++i) {
+    int32_t code = checkOutput(call, &views, i);
     if (code)
       return code;
-    *outputBytes += getBytes(&view);
+    *outputBytes += getBytes(getView(call, &views, i, 0));
   }
   return kOk;
 }

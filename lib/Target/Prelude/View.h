@@ -47,8 +47,12 @@ static inline int32_t createView(const struct Description *description,
                                  int64_t number, const int64_t *words,
                                  struct View *view) {
   const struct Argument *argument = &description->arguments[number];
-  *view = (struct View){.low = (uint64_t)words[number],
-                        .bytes = (uint64_t)argument->bits / 8};
+  /* All but the levels, of which a contiguous tensor has none. */
+  view->isEmpty = view->hasTooManyLevels = view->isRepeating = 0;
+  view->low = (uint64_t)words[number];
+  view->span = 0;
+  view->bytes = (uint64_t)argument->bits / 8;
+  view->numLevels = 0;
   for (int64_t dim = 0; dim < argument->rank; ++dim)
     view->isEmpty |= getSize(description, argument, dim, words) == 0;
   if (view->isEmpty)
@@ -170,8 +174,11 @@ static inline int overlap(const struct View *a, const struct View *b) {
     return 0;
   if (a->hasTooManyLevels || b->hasTooManyLevels)
     return 1;
-  struct Pair pair = {.steps = 4096,
-                      .bytes = {(int64_t)a->bytes, (int64_t)b->bytes}};
+  struct Pair pair;
+  pair.numLevels = 0;
+  pair.steps = 4096;
+  pair.bytes[0] = (int64_t)a->bytes;
+  pair.bytes[1] = (int64_t)b->bytes;
   for (int i = 0, j = 0; i < a->numLevels || j < b->numLevels;) {
     uint64_t strideA = i < a->numLevels ? a->levels[i].stride : 0;
     uint64_t strideB = j < b->numLevels ? b->levels[j].stride : 0;
