@@ -165,19 +165,28 @@ static void forEachRun(const Region &region, Body body) {
       body(row * region.stride + run.offset, run.bytes);
 }
 
+/// How far ahead in memory, and so many whole rows.
+static int64_t getDistance(const Region &region) {
+  constexpr int64_t distance = 4096;
+  if (region.rows == 1)
+    return distance;
+  return (distance + region.stride - 1) / region.stride * region.stride;
+}
+
 static void run(const StreamStep &step, int part, int numParts, float factor,
-                bool nonTemporal) {
+                bool hinted) {
   Region to = getPart(step.to, part, numParts);
   switch (step.kind) {
   case StreamStep::Scale:
     getLoop(step.dtype)({to.data, to.rows, to.stride, to.runs.data(),
-                         static_cast<int64_t>(to.runs.size())},
+                         static_cast<int64_t>(to.runs.size()),
+                         hinted ? getDistance(to) : 0},
                         factor);
     return;
   case StreamStep::Copy: {
     Region from = getPart(step.from, part, numParts);
     forEachRun(to, [&](int64_t offset, int64_t bytes) {
-      copyRun(to.data + offset, from.data + offset, bytes, nonTemporal);
+      copyRun(to.data + offset, from.data + offset, bytes, hinted);
     });
     return;
   }
@@ -202,18 +211,19 @@ void Stream::run(int threads) const {
   float factor = one;
   runThreads(threads, [&](int thread) {
     for (const StreamStep &step : steps)
-      ::run(step, thread, threads, factor, nonTemporal);
+      ::run(step, thread, threads, factor, hinted);
   });
 }
 
 std::vector<Stream> mlir::posenc::createStreams(std::vector<StreamStep> steps) {
-  bool hasCopy = llvm::any_of(steps, [](const StreamStep &step) {
-    return step.kind == StreamStep::Copy;
-  });
-  if (!hasCopy)
-    return {{"", std::move(steps), false}};
-  std::vector<Stream> streams = {{"memcpy", steps, false}};
-  if (getStreamingCopy())
-    streams.push_back({"streaming copy", std::move(steps), true});
-  return streams;
+  auto has = [&](StreamStep::Kind kind) {
+    return llvm::any_of(
+        steps, [&](const StreamStep &step) { return step.kind == kind; });
+  };
+  if (has(StreamStep::Scale))
+    return {{"loop", steps, false}, {"loop with prefetch", steps, true}};
+  if (has(StreamStep::Copy) && getStreamingCopy())
+    return {{"memcpy", steps, false}, {"streaming copy", steps, true}};
+  return {
+      {has(StreamStep::Copy) ? "memcpy" : "memset", std::move(steps), false}};
 }

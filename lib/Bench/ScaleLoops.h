@@ -29,6 +29,8 @@ struct Rows {
   int64_t rows, stride;
   const ByteRun *runs;
   int64_t numRuns;
+  /// How far ahead of the loop lines are asked for; 0 is not at all.
+  int64_t ahead;
 };
 
 using ScaleLoop = void (*)(Rows rows, float factor);
@@ -53,16 +55,23 @@ void copyAVX512(char *to, const char *from, int64_t bytes);
 #endif
 
 /// Calls step(address, factor), which multiplies 64 bytes, all along a run.
-template <typename Step>
-inline __attribute__((always_inline)) void scaleRun(char *data, int64_t bytes,
-                                                    float factor, Step step) {
+template <bool Prefetch, typename Step>
+inline __attribute__((always_inline)) void
+scaleRun(char *data, int64_t bytes, int64_t ahead, float factor, Step step) {
   int64_t i = 0;
   for (; i + 128 <= bytes; i += 128) {
+    if (Prefetch) {
+      __builtin_prefetch(data + i + ahead);
+      __builtin_prefetch(data + i + ahead + 64);
+    }
     step(data + i, factor);
     step(data + i + 64, factor);
   }
-  for (; i + 64 <= bytes; i += 64)
+  for (; i + 64 <= bytes; i += 64) {
+    if (Prefetch)
+      __builtin_prefetch(data + i + ahead);
     step(data + i, factor);
+  }
   if (i == bytes)
     return;
   char rest[64] = {};
@@ -71,13 +80,22 @@ inline __attribute__((always_inline)) void scaleRun(char *data, int64_t bytes,
   __builtin_memcpy(data + i, rest, static_cast<size_t>(bytes - i));
 }
 
+template <bool Prefetch, typename Step>
+inline __attribute__((always_inline)) void scaleAll(const Rows &rows,
+                                                    float factor, Step step) {
+  for (int64_t row = 0; row < rows.rows; ++row)
+    for (int64_t i = 0; i < rows.numRuns; ++i)
+      scaleRun<Prefetch>(rows.data + row * rows.stride + rows.runs[i].offset,
+                         rows.runs[i].bytes, rows.ahead, factor, step);
+}
+
 template <typename Step>
 inline __attribute__((always_inline)) void scaleRows(const Rows &rows,
                                                      float factor, Step step) {
-  for (int64_t row = 0; row < rows.rows; ++row)
-    for (int64_t i = 0; i < rows.numRuns; ++i)
-      scaleRun(rows.data + row * rows.stride + rows.runs[i].offset,
-               rows.runs[i].bytes, factor, step);
+  if (rows.ahead)
+    scaleAll<true>(rows, factor, step);
+  else
+    scaleAll<false>(rows, factor, step);
 }
 
 } // namespace mlir::posenc

@@ -58,6 +58,8 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   state.counters[kFraction] = times.getFraction() * subject.bytes / limitBytes;
   state.counters[kMedian] = seconds;
   state.counters[kSlowest] = times.getKernel(0.99);
-  state.SetLabel(subject.label);
+  state.SetLabel((subject.label + (subject.label.empty() ? "" : ", ") +
+                  "limit: " + subject.limits[times.getFastest()].name)
+                     .c_str());
   return true;
 }

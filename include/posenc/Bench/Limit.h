@@ -52,16 +52,17 @@ struct StreamStep {
 struct Stream {
   std::string name;
   std::vector<StreamStep> steps;
-  /// Copies go around the caches.
-  bool nonTemporal = false;
+  /// Copies go around the caches; in place, lines are asked for ahead of the
+  /// loop.
+  bool hinted = false;
 
   int64_t bytes() const;
   /// Does the steps, each divided among `threads` threads.
   void run(int threads) const;
 };
 
-/// The ways to do these steps among which the fastest is the limit: copies with
-/// memcpy and around the caches, or else just one.
+/// The ways to do these steps among which the fastest is the limit: with hints
+/// to the caches and without, or just one where there is nothing to hint at.
 std::vector<Stream> createStreams(std::vector<StreamStep> steps);
 
 /// The cache lines that a window of each row touches, of `count` rows of

@@ -43,14 +43,20 @@ for case in cases:
         expect(case[counter] > 0, f"{name}: {counter} is {case[counter]}")
     expect(("flops_per_second" in case) == name.startswith("rope"),
            f"{name}: {sorted(case)}")
-    expect(re.fullmatch(r"hash [0-9a-f]{16}", case["label"]), case["label"])
+    label = re.fullmatch("(hash [0-9a-f]{16}), limit: ([a-z ]+)",
+                         case["label"])
+    expect(label, case["label"])
+    kinds = ("memset",) if name.startswith("sinusoidal") else (
+        "memcpy", "streaming copy") if "-out" in name else (
+        "loop", "loop with prefetch")
+    expect(label[2] in kinds, f"{name}: {label[2]}")
     # The time on the clock is the kernel's, and not that of the limit, too.
     # Half of it at the most can be of samples above the median.
     seconds = case["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[
         case["time_unit"]]
     expect(seconds > p50 / 2.1, f"{name}: {seconds} is less than {p50}")
     # One result for any number of threads.
-    hashes.setdefault(name.rsplit("/", 1)[0], set()).add(case["label"])
+    hashes.setdefault(name.rsplit("/", 1)[0], set()).add(label[1])
 expect(all(len(values) == 1 for values in hashes.values()), hashes)
 
 # What moves can be told from the shape.

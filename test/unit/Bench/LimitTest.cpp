@@ -136,8 +136,9 @@ TEST(StreamTest, ScaleKeepsValues) {
       StreamStep step;
       step.dtype = dtype;
       step.to = Region::create(memory.bytes, bytes);
-      for (int threads : {1, 2})
-        createStreams({step}).front().run(threads);
+      for (const Stream &stream : createStreams({step}))
+        for (int threads : {1, 2})
+          stream.run(threads);
       EXPECT_EQ(std::memcmp(&memory, before.data(), sizeof(memory)), 0)
           << posenc_dtype_name(dtype) << ", " << bytes << " bytes";
     }

@@ -19,7 +19,7 @@ TEST(PairedTimesTest, SamplesAreOfOneCall) {
   std::vector<char> memory(64);
   StreamStep step;
   step.to = Region::create(memory.data(), 64);
-  std::vector<Stream> streams = createStreams({step});
+  std::vector<Stream> streams = {Stream{"loop", {step}, false}};
   double seconds = 0;
   for (int i = 0; i < 11; ++i)
     times.measure(
