@@ -19,6 +19,9 @@ enum { kArena = 8 * kCount };
 
 static float arena[kArena], before[kArena];
 static int64_t positions[kBatch * kTokens];
+/* The same with something else behind each batch. */
+static int64_t padded[kBatch * (kTokens + 3)];
+static int64_t paddedStrides[] = {kTokens + 3, 1};
 
 /* Where a tensor of [batch, token, head, lane] stands in the arena. */
 typedef struct {
@@ -119,7 +122,7 @@ static void checkCase(Case it, int useOffset) {
 
   tensors[0] = view(&it.q, shape, useOffset);
   tensors[1] = view(&it.k, shape, useOffset);
-  tensors[2] = makeTensor(positions, kInt, 64, 2, shape, NULL);
+  tensors[2] = makeTensor(padded, kInt, 64, 2, shape, paddedStrides);
   tensors[3] = view(&it.qOut, shape, useOffset);
   tensors[4] = view(&it.kOut, shape, useOffset);
   code = rope_rope_dl(&tensors[0], &tensors[1], &tensors[2], &tensors[3],
@@ -131,6 +134,24 @@ static void checkCase(Case it, int useOffset) {
   checkAndRestore(&it.qOut, qOut);
   checkAndRestore(&it.kOut, kOut);
   CHECK(memcmp(arena, before, sizeof(arena)) == 0);
+}
+
+/* Two tables in the halves of the rows of one. */
+static void checkTables(void) {
+  enum { kRows = kBatch * kTokens, kHalf = kDim / 2 };
+  static float cosines[kRows * kHalf], sines[kRows * kHalf];
+  static float rows[kRows][2][kHalf];
+  int64_t shape[] = {kRows, kHalf}, strides[] = {kDim, 1};
+  DLTensor at = makeTensor(positions, kInt, 64, 1, shape, NULL);
+  DLTensor cosTensor = makeTensor(rows[0][0], kFloat, 32, 2, shape, strides);
+  DLTensor sinTensor = makeTensor(rows[0][1], kFloat, 32, 2, shape, strides);
+  int row;
+  CHECK(rope_sincos(positions, cosines, sines, kRows) == 0);
+  CHECK(rope_sincos_dl(&at, &cosTensor, &sinTensor, NULL, 0) == 0);
+  for (row = 0; row < kRows; ++row) {
+    CHECK(memcmp(rows[row][0], cosines + row * kHalf, sizeof(rows[0][0])) == 0);
+    CHECK(memcmp(rows[row][1], sines + row * kHalf, sizeof(rows[0][1])) == 0);
+  }
 }
 
 /* A stride that nobody goes may be anything, and so may those of nothing. */
@@ -172,10 +193,11 @@ int main(void) {
   size_t i;
   int useOffset;
   for (i = 0; i < kBatch * kTokens; ++i)
-    positions[i] = (int64_t)(3 * i + 1);
+    positions[i] = padded[i + i / kTokens * 3] = (int64_t)(3 * i + 1);
   for (i = 0; i < sizeof(cases) / sizeof(*cases); ++i)
     for (useOffset = 0; useOffset < 2; ++useOffset)
       checkCase(cases[i], useOffset);
+  checkTables();
   checkUnusedStrides();
   printf("%d views\n", (int)(sizeof(cases) / sizeof(*cases)));
   return 0;

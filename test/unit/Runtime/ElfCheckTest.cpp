@@ -96,6 +96,8 @@ TEST(ElfCheck, Good) {
     EXPECT_EQ(summary.metadataSymbol, "fake_metadata");
     EXPECT_TRUE(summary.exports("fake_scale"));
     EXPECT_TRUE(summary.exports("fake_scratch_workspace"));
+    EXPECT_TRUE(summary.exports("__tvm_ffi_fake_scale"));
+    EXPECT_FALSE(summary.exports("TVMFFIErrorSetRaisedFromCStr"));
     EXPECT_FALSE(summary.exports("body"));
     EXPECT_FALSE(summary.exports("malloc"));
   }

@@ -14,7 +14,8 @@ const char *fake_metadata(void) {
   return "{\"posenc\":\"0.1.0\",\"abi\":1,\"prefix\":\"fake\","
          "\"llvm\":\"22.1.8\",\"targets\":[\"x86-64\",\"aarch64\"],"
          "\"functions\":["
-         "{\"name\":\"scale\",\"symbol\":\"fake_scale\",\"inputs\":["
+         "{\"name\":\"scale\",\"symbol\":\"fake_scale\","
+         "\"tvm_ffi\":\"__tvm_ffi_fake_scale\",\"inputs\":["
          "{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f32\","
          "\"shape\":[\"n0\",4]}],\"outputs\":[{\"name\":\"y\","
          "\"kind\":\"tensor\",\"dtype\":\"f32\",\"shape\":[\"n0\",4]}],"
@@ -52,6 +53,19 @@ int32_t fake_scale(const float *x, float *y, int64_t n0) {
   for (int64_t i = 0; i < n0 * 4; ++i)
     y[i] = 2 * x[i];
   return 0;
+}
+
+/* The form of TVM FFI, which a process may have or not. */
+extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
+    __attribute__((weak));
+int __tvm_ffi_fake_scale(void *handle, const void *args, int32_t count,
+                         void *result);
+int __tvm_ffi_fake_scale(void *handle, const void *args, int32_t count,
+                         void *result) {
+  (void)handle, (void)args, (void)count, (void)result;
+  if (TVMFFIErrorSetRaisedFromCStr)
+    TVMFFIErrorSetRaisedFromCStr("TypeError", "no arguments");
+  return -1;
 }
 
 int32_t fake_add_positions(const double *q, const int64_t *positions,
