@@ -193,19 +193,40 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
   return emitQuadrant(b, h, cos, sin, i32, inverse);
 }
 
+/// From the rest in quarter turns, between -1/2 and 1/2, and the quadrant.
+ExactSincos::Result ExactSincos::emitFromRest(ElementwiseBuilder &b, Value top,
+                                              Value rest) const {
+  Value z = b.mul(rest, rest);
+  Value sinTail = b.fma(emitSinTail(b, z), z, b.f32(halfPiLow));
+  Value sin = b.fma(rest, b.f32(halfPiHigh), b.mul(rest, sinTail));
+  Value cos = b.fma(z, emitCosTail(b, z), b.f32(factorHighF32));
+  return emitQuadrant(b, top, cos, sin, b.builder.getI32Type(), inverse);
+}
+
+// Without the two bits of the quadrant the rest is signed of itself; an eighth
+// of a turn makes the quadrant the nearest one.
+
+ExactSincos::Result ExactSincos::emitNarrow(OpBuilder &builder, Location loc,
+                                            Value phase) const {
+  ElementwiseBuilder b(builder, loc, phase);
+  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+  // Rounded to the upper 32 bits, of which the lower ones are the signed rest:
+  // the sum of the two as floats loses nothing where they cancel.
+  phase = b.addi(phase, b.i64(int64_t{1} << 31));
+  Value high = b.cast<arith::TruncIOp>(i32, b.shru(phase, b.i64(32)));
+  Value low = b.xori(b.cast<arith::TruncIOp>(i32, phase), b.i32(1u << 31));
+  Value coarse = b.cast<arith::SIToFPOp>(f32, b.shl(high, b.i32(2)));
+  Value fine = b.cast<arith::SIToFPOp>(f32, low);
+  Value rest = b.fma(fine, b.f32(0x1p-62), b.mul(coarse, b.f32(0x1p-32)));
+  return emitFromRest(b, b.addi(high, b.i32(1u << 29)), rest);
+}
+
 ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,
                                                  Location loc,
                                                  Value phaseTop) const {
   ElementwiseBuilder b(builder, loc, phaseTop);
-  // Without the two bits of the quadrant the rest is signed of itself; an
-  // eighth of a turn makes the quadrant the nearest one.
   Value rest =
       b.cast<arith::SIToFPOp>(builder.getF32Type(), b.shl(phaseTop, b.i32(2)));
-  Value top = b.addi(phaseTop, b.i32(1u << 29));
-  Value u = b.mul(rest, b.f32(0x1p-32)); // in quarter turns
-  Value z = b.mul(u, u);
-  Value sinTail = b.fma(emitSinTail(b, z), z, b.f32(halfPiLow));
-  Value sin = b.fma(u, b.f32(halfPiHigh), b.mul(u, sinTail));
-  Value cos = b.fma(z, emitCosTail(b, z), b.f32(factorHighF32));
-  return emitQuadrant(b, top, cos, sin, builder.getI32Type(), inverse);
+  return emitFromRest(b, b.addi(phaseTop, b.i32(1u << 29)),
+                      b.mul(rest, b.f32(0x1p-32)));
 }

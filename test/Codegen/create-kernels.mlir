@@ -69,3 +69,22 @@ func.func @unknown(%first: i64, %n: index) -> tensor<?x16xf32> {
 func.func @bytes(%x: tensor<4xi8>) {
   return
 }
+
+// -----
+
+// expected-error @below {{a kernel ends with a return}}
+func.func @endless(%x: tensor<4xf32>) -> tensor<4xf32> {
+  ub.unreachable
+}
+
+// -----
+
+// Its callers would have to know the arguments that it gets.
+// expected-error @below {{a kernel cannot be called by other functions: make this one private}}
+func.func @called(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = call @called(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}

@@ -16,17 +16,19 @@
 // CHECK-LABEL: func.func @half
 // CHECK-SAME: (%[[X:.*]]: memref<?x2x40xf32>, %{{.*}}: memref<?xi64>, %[[O:.*]]: memref<?x2x40xf32>)
 // CHECK-NOT: vector.maskedload
-// CHECK: memref.alloca() {alignment = 64 : i64} : memref<20xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<8x20xf32>
+// The tables of up to eight positions before their rows.
+// CHECK: arith.minui
 // CHECK: scf.for
 // CHECK: memref.load %{{.*}} : memref<?xi64>
-// CHECK: scf.for
 // CHECK: scf.if
-// CHECK: vector.load %{{.*}} : memref<20xi32>, vector<8xi32>
+// CHECK: vector.load %{{.*}} : memref<20xi32>, vector<16xi32>
 // CHECK: arith.mulsi_extended
 // CHECK: } else {
-// CHECK: vector.load %{{.*}} : memref<20xi64>, vector<8xi64>
+// CHECK: vector.load %{{.*}} : memref<20xi64>, vector<16xi64>
 // CHECK: scf.if
 // CHECK: vector.load %{{.*}} : memref<20xi32>, vector<4xi32>
+// CHECK: scf.for
 // CHECK: scf.for
 // CHECK: vector.load %[[X]]{{.*}} vector<8xf32>
 // CHECK: vector.load %[[X]]{{.*}} vector<8xf32>

@@ -11,13 +11,22 @@
 // Both tensors in one loop, so that one table serves them.
 // CHECK-LABEL: func.func @rope
 // CHECK: scf.forall (%[[B:.*]], %[[S:.*]]) in (%{{.*}}, %{{.*}}) shared_outs
-// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 32, 16]
-// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 8, 16]
-// CHECK: posenc.rope {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1x1x32x16xf32>, tensor<1x1x8x16xf32>) positions(%{{.*}} : tensor<1x1xi64>)
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 32, 64]
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 8, 64]
+// CHECK: posenc.rope {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1x1x32x64xf32>, tensor<1x1x8x64xf32>) positions(%{{.*}} : tensor<1x1xi64>)
 // CHECK-NOT: posenc.rope
-func.func @rope(%q: tensor<?x?x32x16xf32>, %k: tensor<?x?x8x16xf32>, %p: tensor<?x?xi64>) -> (tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>) {
-  %r:2 = posenc.rope half #posenc.frequencies<dim = 16> ins(%q, %k : tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%q, %k : tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>)
-  return %r#0, %r#1 : tensor<?x?x32x16xf32>, tensor<?x?x8x16xf32>
+func.func @rope(%q: tensor<?x?x32x64xf32>, %k: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>) -> (tensor<?x?x32x64xf32>, tensor<?x?x8x64xf32>) {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 64> ins(%q, %k : tensor<?x?x32x64xf32>, tensor<?x?x8x64xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%q, %k : tensor<?x?x32x64xf32>, tensor<?x?x8x64xf32>)
+  return %r#0, %r#1 : tensor<?x?x32x64xf32>, tensor<?x?x8x64xf32>
+}
+
+// With few bytes a position, eight positions of the last loop are a tile.
+// CHECK-LABEL: func.func @few
+// CHECK: scf.forall {{.*}} step (1, 8)
+// CHECK: posenc.rope {{.*}} : tensor<1x?x8x64xf32>) positions(%{{.*}} : tensor<1x?xi64>)
+func.func @few(%q: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x8x64xf32> {
+  %r = posenc.rope half #posenc.frequencies<dim = 64> ins(%q : tensor<?x?x8x64xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%q : tensor<?x?x8x64xf32>)
+  return %r : tensor<?x?x8x64xf32>
 }
 
 // A scalar position grows with the iteration.

@@ -59,12 +59,17 @@ public:
   /// units in the last place.
   Result emit(OpBuilder &builder, Location loc, Value phase, bool wide) const;
 
+  /// For a table of bf16 or f16, in f32: largest error 1.3 units in the last
+  /// place of that.
+  Result emitNarrow(OpBuilder &builder, Location loc, Value phase) const;
+
   /// For a rotation, in f32, from the upper 32 bits of the phase, as i32 or a
   /// vector of it; largest error 2^-23.6 times the factor.
   Result emitForRotation(OpBuilder &builder, Location loc,
                          Value phaseTop) const;
 
 private:
+  Result emitFromRest(ElementwiseBuilder &b, Value top, Value rest) const;
   Value emitSinTail(ElementwiseBuilder &b, Value z) const;
   Value emitCosTail(ElementwiseBuilder &b, Value z) const;
   Value emitSeries(ElementwiseBuilder &b, Value z,

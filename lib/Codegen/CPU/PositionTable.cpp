@@ -164,7 +164,7 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
   if (axes)
     axisOfPair =
         createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
-  if (this->use == TableUse::Entries)
+  if (this->use != TableUse::Rotation)
     return;
   top = createConstants<int32_t>(builder, op, "frequencies_top", tops);
   rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
@@ -322,12 +322,14 @@ PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
   if (inverse)
     factor = ::posenc::BigFloat(1.0) / factor;
   ExactSincos sincos(factor, inverse);
-  ExactSincos::Result result =
-      use == TableUse::Rotation
-          ? sincos.emitForRotation(
-                builder, loc,
-                emitPhaseTop(builder, loc, position, first, lanes))
-          : sincos.emit(builder, loc,
-                        emitPhase(builder, loc, position, first, lanes), wide);
+  if (use == TableUse::Rotation) {
+    ExactSincos::Result result = sincos.emitForRotation(
+        builder, loc, emitPhaseTop(builder, loc, position, first, lanes));
+    return {result.cos, result.sin};
+  }
+  Value phase = emitPhase(builder, loc, position, first, lanes);
+  ExactSincos::Result result = use == TableUse::NarrowEntries
+                                   ? sincos.emitNarrow(builder, loc, phase)
+                                   : sincos.emit(builder, loc, phase, wide);
   return {result.cos, result.sin};
 }

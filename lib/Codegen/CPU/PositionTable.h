@@ -49,8 +49,9 @@ LogicalResult checkConvertible(Operation *op, const VectorTarget &target);
 SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
 
 /// What cos and sin are for: the entries of a table, each right to its own last
-/// place, or a rotation, which multiplies and adds them.
-enum class TableUse { Entries, Rotation };
+/// place, in the type of the products or to be rounded to 16 bits; or a
+/// rotation, which multiplies and adds them.
+enum class TableUse { Entries, NarrowEntries, Rotation };
 
 /// The constants of a frequencies attribute and the cos and sin from them.
 class PositionTable {

@@ -13,9 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementwiseBuilder.h"
+#include "PositionBlock.h"
 #include "PositionTable.h"
 #include "RowRotation.h"
 #include "Streaming.h"
+#include "TableEntries.h"
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -60,44 +62,83 @@ static void rotateRows(OpBuilder &builder, Location loc,
   }
 }
 
-/// Emits `fillTable` and the rotation of all rows for each position.
-static void
-rotateAll(OpBuilder &builder, PositionalOpInterface op, ValueRange inputs,
-          ValueRange inits, ArrayRef<int64_t> dims, const RowRotation &rotation,
-          const VectorTarget &target,
-          function_ref<void(OpBuilder &, Location, ValueRange)> fillTable) {
-  forEachIndex(builder, op.getLoc(), getLoopSizes(builder, op),
-               [&](OpBuilder &b, Location l, ValueRange loops) {
-                 fillTable(b, l, loops);
-                 chooseAccess(b, l, inputs, inits, target, rotation.canStream(),
-                              [&](OpBuilder &b2, Location l2, Access access) {
-                                rotateRows(b2, l2, rotation, inputs, inits,
-                                           dims, loops, access);
-                              });
-               });
+/// Fills the table of the position at `loops`, on the stack.
+using FillTable = function_ref<void(OpBuilder &, Location, ValueRange loops,
+                                    const RowRotation &)>;
+
+/// Emits `fillTable` and the rotation of all rows, one block of positions after
+/// the other.
+static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
+                      ValueRange inputs, ValueRange inits,
+                      ArrayRef<int64_t> dims, const RowRotation &rotation,
+                      int64_t positionsPerBlock, const VectorTarget &target,
+                      FillTable fillTable) {
+  Location loc = op.getLoc();
+  SmallVector<Value> sizes = getLoopSizes(builder, op);
+  auto rotateOne = [&](OpBuilder &b, Location l, ValueRange loops,
+                       const RowRotation &one) {
+    chooseAccess(b, l, inputs, inits, target, rotation.canStream(),
+                 [&](OpBuilder &b2, Location l2, Access access) {
+                   rotateRows(b2, l2, one, inputs, inits, dims, loops, access);
+                 });
+  };
+  if (positionsPerBlock == 1)
+    return forEachIndex(
+        builder, loc, sizes, [&](OpBuilder &b, Location l, ValueRange loops) {
+          RowRotation one =
+              rotation.at(arith::ConstantIndexOp::create(b, l, 0));
+          fillTable(b, l, loops, one);
+          rotateOne(b, l, loops, one);
+        });
+
+  Value last = sizes.pop_back_val();
+  Value step = arith::ConstantIndexOp::create(builder, loc, positionsPerBlock);
+  sizes.push_back(arith::CeilDivUIOp::create(builder, loc, last, step));
+  forEachIndex(
+      builder, loc, sizes, [&](OpBuilder &b, Location l, ValueRange blocks) {
+        Value first = arith::MulIOp::create(b, l, blocks.back(), step);
+        Value rest = arith::SubIOp::create(b, l, last, first);
+        Value count = arith::MinUIOp::create(b, l, rest, step);
+        auto forEachSlot = [&](FillTable body) {
+          forEachIndex(
+              b, l, count, [&](OpBuilder &b2, Location l2, ValueRange slots) {
+                Value slot = slots.front();
+                SmallVector<Value> loops(blocks);
+                loops.back() = arith::AddIOp::create(b2, l2, first, slot);
+                body(b2, l2, loops, rotation.at(slot));
+              });
+        };
+        forEachSlot(fillTable);
+        forEachSlot(rotateOne);
+      });
 }
 
 static void convertRope(OpBuilder &builder, RopeOp op,
                         const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
+  bool isOne = getConstantIntValue(getLoopSizes(builder, op).back()) == 1;
+  int64_t positionsPerBlock = isOne ? 1 : getPositionsPerBlock(op);
   RowRotation rotation(builder, op, op.getPairing(),
                        op.getFrequencies().getDim(), op.getOffset(), element,
-                       target);
+                       positionsPerBlock, target);
   PositionTable table(builder, op, op.getFrequencies(), op.getAxesAttr(),
                       op.getInverse(), rotation.getComputeType(),
                       TableUse::Rotation, rotation.getOrder());
-  rotateAll(builder, op, op.getInputs(), op.getInits(), op.getDims(), rotation,
-            target, [&](OpBuilder &b, Location l, ValueRange loops) {
-              PositionTable::Position position =
-                  table.loadPosition(b, l, op.getPositions(), loops);
-              forEachVector(
-                  b, l, table.getNumPairs(), rotation.getLanes(),
-                  [&](OpBuilder &b2, Location l2, Value first, int64_t n) {
-                    PositionTable::Entry entry =
-                        table.emit(b2, l2, position, first, n);
-                    rotation.store(b2, l2, first, entry.cos, entry.sin);
-                  });
-            });
+  rotateAll(
+      builder, op, op.getInputs(), op.getInits(), op.getDims(), rotation,
+      positionsPerBlock, target,
+      [&](OpBuilder &b, Location l, ValueRange loops, const RowRotation &one) {
+        PositionTable::Position position =
+            table.loadPosition(b, l, op.getPositions(), loops);
+        // Two vectors at a time share the constants, which the registers
+        // have no room for.
+        forEachVector(b, l, table.getNumPairs(), 2 * one.getLanes(),
+                      [&](OpBuilder &b2, Location l2, Value first, int64_t n) {
+                        PositionTable::Entry entry =
+                            table.emit(b2, l2, position, first, n);
+                        one.store(b2, l2, first, entry.cos, entry.sin);
+                      });
+      });
 }
 
 /// A vector of a row of cosines or sines, in the type of the products.
@@ -125,55 +166,31 @@ static void convertRotate(OpBuilder &builder, RotateOp op,
                           const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
   RowRotation rotation(builder, op, op.getPairing(), op.getRotaryDim(),
-                       op.getOffset(), element, target);
-  rotateAll(builder, op, op.getInputs(), op.getInits(), op.getDims(), rotation,
-            target, [&](OpBuilder &b, Location l, ValueRange loops) {
-              rotation.storeAll(
-                  b, l, [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
-                    auto load = [&](Value table) {
-                      return loadEntries(b2, l2, rotation.getComputeType(),
-                                         table, loops, pair, n);
-                    };
-                    Value cos = load(op.getCos()), sin = load(op.getSin());
-                    if (op.getInverse())
-                      sin = arith::NegFOp::create(b2, l2, sin);
-                    return std::pair(cos, sin);
-                  });
-            });
+                       op.getOffset(), element, /*numSlots=*/1, target);
+  rotateAll(
+      builder, op, op.getInputs(), op.getInits(), op.getDims(), rotation,
+      /*positionsPerBlock=*/1, target,
+      [&](OpBuilder &b, Location l, ValueRange loops, const RowRotation &one) {
+        one.storeAll(b, l,
+                     [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
+                       auto load = [&](Value table) {
+                         return loadEntries(b2, l2, one.getComputeType(), table,
+                                            loops, pair, n);
+                       };
+                       Value cos = load(op.getCos()), sin = load(op.getSin());
+                       if (op.getInverse())
+                         sin = arith::NegFOp::create(b2, l2, sin);
+                       return std::pair(cos, sin);
+                     });
+      });
 }
 
 static void convertSincos(OpBuilder &builder, SincosOp op,
                           const VectorTarget &target) {
-  Location loc = op.getLoc();
-  Type element = getElementTypeOrSelf(op.getInits().front().getType());
-  Type compute =
-      element.isF64() ? builder.getF64Type() : Type(builder.getF32Type());
-  auto order = llvm::to_vector(llvm::seq(op.getFrequencies().getNumPairs()));
-  PositionTable table(builder, op, op.getFrequencies(), op.getAxesAttr(),
-                      /*inverse=*/false, compute, TableUse::Entries, order);
-  int64_t lanes = target.vectorBytes / (element.isF64() ? 8 : 4);
-  forEachIndex(builder, loc, getLoopSizes(builder, op),
-               [&](OpBuilder &b, Location l, ValueRange loops) {
-                 PositionTable::Position position =
-                     table.loadPosition(b, l, op.getPositions(), loops);
-                 forEachVector(
-                     b, l, table.getNumPairs(), lanes,
-                     [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
-                       PositionTable::Entry entry =
-                           table.emit(b2, l2, position, pair, n);
-                       Value entries[] = {entry.cos, entry.sin};
-                       for (auto [value, init] :
-                            llvm::zip_equal(entries, op.getInits())) {
-                         Value rounded = value;
-                         if (compute != element)
-                           rounded = arith::TruncFOp::create(
-                               b2, l2, VectorType::get({n}, element), value);
-                         SmallVector<Value> at(loops);
-                         at.push_back(pair);
-                         vector::StoreOp::create(b2, l2, rounded, init, at);
-                       }
-                     });
-               });
+  Value cos = op.getInits()[0], sin = op.getInits()[1];
+  TableEntries(builder, op, op.getFrequencies(), op.getAxesAttr(),
+               getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
+      .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "RowRotation.h"
 
+#include "BF16Halves.h"
 #include "ElementwiseBuilder.h"
 #include "PositionTable.h"
 #include "Streaming.h"
@@ -23,7 +24,7 @@ using namespace mlir::posenc;
 
 RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
                          int64_t rotaryDim, int64_t offset, Type elementType,
-                         const VectorTarget &target)
+                         int64_t numSlots, const VectorTarget &target)
     : rotaryDim(rotaryDim), offset(offset), element(elementType),
       compute(elementType.isF64() ? builder.getF64Type()
                                   : builder.getF32Type()),
@@ -39,7 +40,7 @@ RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
   auto function = op->getParentOfType<FunctionOpInterface>();
   builder.setInsertionPointToStart(&function.getFunctionBody().front());
   int64_t entries = form == Form::Swapped ? rotaryDim : rotaryDim / 2;
-  auto type = MemRefType::get({entries}, compute);
+  auto type = MemRefType::get({numSlots, entries}, compute);
   IntegerAttr alignment = builder.getI64IntegerAttr(64);
   cosTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
   sinTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
@@ -64,14 +65,9 @@ static Value offsetIndex(OpBuilder &builder, Location loc, Value index,
 //===----------------------------------------------------------------------===//
 
 SmallVector<int64_t> RowRotation::getOrder() const {
-  SmallVector<int64_t> order;
-  if (form != Form::SplitHalf)
-    return llvm::to_vector(llvm::seq<int64_t>(0, rotaryDim / 2));
-  for (auto [first, length] : splitIntoVectors(rotaryDim / 2, rowLanes))
-    for (int64_t odd : {0, 1})
-      for (int64_t pair = odd; pair < length; pair += 2)
-        order.push_back(first + pair);
-  return order;
+  if (form == Form::SplitHalf)
+    return getHalvesOrder(rotaryDim / 2, rowLanes);
+  return llvm::to_vector(llvm::seq(rotaryDim / 2));
 }
 
 void RowRotation::store(OpBuilder &builder, Location loc, Value first,
@@ -83,8 +79,9 @@ void RowRotation::store(OpBuilder &builder, Location loc, Value first,
     first = builder.createOrFold<arith::MulIOp>(
         loc, first, arith::ConstantIndexOp::create(builder, loc, 2));
   }
-  vector::StoreOp::create(builder, loc, cos, cosTable, first);
-  vector::StoreOp::create(builder, loc, sin, sinTable, first);
+  SmallVector<Value> indices{slot, first};
+  vector::StoreOp::create(builder, loc, cos, cosTable, indices);
+  vector::StoreOp::create(builder, loc, sin, sinTable, indices);
 }
 
 void RowRotation::storeAll(OpBuilder &builder, Location loc, Load load) const {
@@ -104,8 +101,9 @@ void RowRotation::storeAll(OpBuilder &builder, Location loc, Load load) const {
 
 Value RowRotation::loadEntries(OpBuilder &builder, Location loc, Value table,
                                Value entry, int64_t length) const {
-  return vector::LoadOp::create(
-      builder, loc, VectorType::get({length}, compute), table, entry);
+  return vector::LoadOp::create(builder, loc,
+                                VectorType::get({length}, compute), table,
+                                ValueRange{slot, entry});
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,42 +122,6 @@ Value RowRotation::narrow(OpBuilder &builder, Location loc, Value value) const {
     return value;
   auto type = cast<VectorType>(value.getType());
   return arith::TruncFOp::create(builder, loc, type.clone(element), value);
-}
-
-/// The even and the odd elements of a vector of bf16, in f32.
-RowRotation::Lanes RowRotation::split(OpBuilder &builder, Location loc,
-                                      Value value) const {
-  int64_t length = cast<VectorType>(value.getType()).getNumElements();
-  auto type = VectorType::get({length / 2}, builder.getI32Type());
-  Value words = vector::BitCastOp::create(builder, loc, type, value);
-  ElementwiseBuilder b(builder, loc, words);
-  Value even = b.shl(words, b.i32(16));
-  Value odd = b.andi(words, b.i32(0xffff0000));
-  return {b.cast<arith::BitcastOp>(compute, even),
-          b.cast<arith::BitcastOp>(compute, odd)};
-}
-
-/// The inverse, rounded to nearest even.
-Value RowRotation::join(OpBuilder &builder, Location loc, Lanes lanes) const {
-  if (target.nativeBF16) {
-    Value even = narrow(builder, loc, lanes.x);
-    Value odd = narrow(builder, loc, lanes.y);
-    return vector::InterleaveOp::create(builder, loc, even, odd);
-  }
-  ElementwiseBuilder b(builder, loc, lanes.x);
-  // A NaN needs no care: it is a bf16 or the processor's own, extended with
-  // zeros, which no carry leaves.
-  auto round = [&](Value value) {
-    Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
-    Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
-    return b.addi(b.addi(bits, b.i32(0x7fff)), odd);
-  };
-  Value even = b.shru(round(lanes.x), b.i32(16));
-  Value odd = b.andi(round(lanes.y), b.i32(0xffff0000));
-  Value words = b.ori(even, odd);
-  int64_t length = cast<VectorType>(words.getType()).getNumElements();
-  return vector::BitCastOp::create(
-      builder, loc, VectorType::get({2 * length}, element), words);
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,12 +151,12 @@ void RowRotation::rotateHalf(OpBuilder &builder, Location loc, Value input,
   Value y = loadRow(builder, loc, input, atY, length, target, access);
   Value newX, newY;
   if (form == Form::SplitHalf && length > 1) {
-    Lanes xs = split(builder, loc, x), ys = split(builder, loc, y);
-    Lanes even = rotate(builder, loc, {xs.x, ys.x}, pair, length / 2);
-    Lanes odd = rotate(builder, loc, {xs.y, ys.y},
+    BF16Halves xs = splitBF16(builder, loc, x), ys = splitBF16(builder, loc, y);
+    Lanes even = rotate(builder, loc, {xs.even, ys.even}, pair, length / 2);
+    Lanes odd = rotate(builder, loc, {xs.odd, ys.odd},
                        offsetIndex(builder, loc, pair, length / 2), length / 2);
-    newX = join(builder, loc, {even.x, odd.x});
-    newY = join(builder, loc, {even.y, odd.y});
+    newX = joinBF16(builder, loc, {even.x, odd.x}, target.nativeBF16);
+    newY = joinBF16(builder, loc, {even.y, odd.y}, target.nativeBF16);
   } else {
     Lanes result =
         rotate(builder, loc, {widen(builder, loc, x), widen(builder, loc, y)},
@@ -202,8 +164,8 @@ void RowRotation::rotateHalf(OpBuilder &builder, Location loc, Value input,
     newX = narrow(builder, loc, result.x);
     newY = narrow(builder, loc, result.y);
   }
-  storeRow(builder, loc, newX, output, atX, access);
-  storeRow(builder, loc, newY, output, atY, access);
+  storeRow(builder, loc, newX, output, atX, target, access);
+  storeRow(builder, loc, newY, output, atY, target, access);
 }
 
 void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
@@ -216,9 +178,12 @@ void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
   if (form == Form::SplitInterleaved) {
     Value pair = builder.createOrFold<arith::DivUIOp>(
         loc, lane, arith::ConstantIndexOp::create(builder, loc, 2));
-    Lanes lanes =
-        rotate(builder, loc, split(builder, loc, row), pair, length / 2);
-    storeRow(builder, loc, join(builder, loc, lanes), output, at, access);
+    BF16Halves halves = splitBF16(builder, loc, row);
+    Lanes result =
+        rotate(builder, loc, {halves.even, halves.odd}, pair, length / 2);
+    Value joined =
+        joinBF16(builder, loc, {result.x, result.y}, target.nativeBF16);
+    storeRow(builder, loc, joined, output, at, target, access);
     return;
   }
   Value x = widen(builder, loc, row);
@@ -230,7 +195,8 @@ void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
   Value c = loadEntries(builder, loc, cosTable, lane, length);
   Value s = loadEntries(builder, loc, sinTable, lane, length);
   Value result = b.fma(x, c, b.mul(swapped, s));
-  storeRow(builder, loc, narrow(builder, loc, result), output, at, access);
+  storeRow(builder, loc, narrow(builder, loc, result), output, at, target,
+           access);
 }
 
 void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,

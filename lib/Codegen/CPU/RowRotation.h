@@ -12,10 +12,10 @@
 //   half         x and y are apart as they are;
 //   swapped      interleaved pairs: `x*cos + swap(x)*sin`, each cos twice, the
 //                sine with alternating sign;
-//   split        bf16, whose f32 is the same bits moved up: a vector is read as
-//                32-bit words, of which the even elements are the lower and the
-//                odd ones the upper halves. Of interleaved pairs that makes the
-//                two lanes; of half pairs, the even and the odd pairs.
+//   split        bf16, the even elements apart from the odd ones
+//   (BF16Halves.h):
+//                of interleaved pairs those are the two lanes; of half pairs,
+//                the even and the odd pairs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +30,20 @@
 
 namespace mlir::posenc {
 
-/// The rotation of rows by one position's table on the stack.
+/// The rotation of rows by a position's table on the stack.
 class RowRotation {
 public:
-  /// Allocates the table in the function of `op`.
+  /// Allocates tables for `numSlots` positions in the function of `op`.
   RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
               int64_t rotaryDim, int64_t offset, Type elementType,
-              const VectorTarget &target);
+              int64_t numSlots, const VectorTarget &target);
+
+  /// The rotation by the position of a slot.
+  RowRotation at(Value slot) const {
+    RowRotation result = *this;
+    result.slot = slot;
+    return result;
+  }
 
   /// The type of the products and of the table: f64, or f32.
   Type getComputeType() const { return compute; }
@@ -80,8 +87,6 @@ private:
                          int64_t length, Access access) const;
   Value widen(OpBuilder &builder, Location loc, Value value) const;
   Value narrow(OpBuilder &builder, Location loc, Value value) const;
-  Lanes split(OpBuilder &builder, Location loc, Value value) const;
-  Value join(OpBuilder &builder, Location loc, Lanes lanes) const;
   Value loadEntries(OpBuilder &builder, Location loc, Value table, Value entry,
                     int64_t length) const;
   void copyLanes(OpBuilder &builder, Location loc, Value input, Value output,
@@ -92,7 +97,7 @@ private:
   Type element, compute;
   VectorTarget target;
   int64_t lanes, rowLanes;
-  Value cosTable, sinTable;
+  Value cosTable, sinTable, slot;
 };
 
 } // namespace mlir::posenc

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PositionTable.h"
+#include "TableEntries.h"
+
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,49 +28,16 @@ using namespace mlir::posenc;
 static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
                               const VectorTarget &target) {
   Value init = op.getInits().front();
-  Type element = getElementTypeOrSelf(init.getType());
-  Type compute =
-      element.isF64() ? builder.getF64Type() : Type(builder.getF32Type());
-  int64_t numPairs = op.getFrequencies().getNumPairs();
-  PositionTable table(builder, op, op.getFrequencies(), /*axes=*/nullptr,
-                      /*inverse=*/false, compute, TableUse::Entries,
-                      llvm::to_vector(llvm::seq(numPairs)));
-  int64_t lanes = target.vectorBytes / (element.isF64() ? 8 : 4);
-
-  auto store = [&](OpBuilder &b, Location l, Value value, ValueRange loops,
-                   Value lane) {
-    auto type = cast<VectorType>(value.getType());
-    if (type.getElementType() != element)
-      value = arith::TruncFOp::create(b, l, type.clone(element), value);
-    SmallVector<Value> at(loops);
-    at.push_back(lane);
-    vector::StoreOp::create(b, l, value, init, at);
-  };
-  forEachIndex(
-      builder, op.getLoc(), getLoopSizes(builder, op),
-      [&](OpBuilder &b, Location l, ValueRange loops) {
-        PositionTable::Position position =
-            table.loadPosition(b, l, op.getPositions(), loops);
-        forEachVector(
-            b, l, numPairs, lanes,
-            [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
-              PositionTable::Entry entry =
-                  table.emit(b2, l2, position, pair, n);
-              if (op.getOrder() == TableOrder::Interleaved) {
-                Value two = arith::ConstantIndexOp::create(b2, l2, 2);
-                store(
-                    b2, l2,
-                    vector::InterleaveOp::create(b2, l2, entry.sin, entry.cos),
-                    loops, b2.createOrFold<arith::MulIOp>(l2, pair, two));
-                return;
-              }
-              bool sinFirst = op.getOrder() == TableOrder::SinCos;
-              Value half = arith::ConstantIndexOp::create(b2, l2, numPairs);
-              Value second = b2.createOrFold<arith::AddIOp>(l2, pair, half);
-              store(b2, l2, sinFirst ? entry.sin : entry.cos, loops, pair);
-              store(b2, l2, sinFirst ? entry.cos : entry.sin, loops, second);
-            });
-      });
+  FrequenciesAttr frequencies = op.getFrequencies();
+  bool zipped = op.getOrder() == TableOrder::Interleaved;
+  TableEntries entries(builder, op, frequencies, /*axes=*/nullptr,
+                       getElementTypeOrSelf(init.getType()), zipped, target);
+  if (zipped)
+    return entries.writeZipped(builder, op.getPositions(), init);
+  bool sinFirst = op.getOrder() == TableOrder::SinCos;
+  int64_t half = frequencies.getNumPairs();
+  entries.writeApart(builder, op.getPositions(), {init, sinFirst ? half : 0},
+                     {init, sinFirst ? 0 : half});
 }
 
 namespace {

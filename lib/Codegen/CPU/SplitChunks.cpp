@@ -54,8 +54,8 @@ struct SplitChunks final
         function.isExternal())
       return;
     scf::ForallOp forall = getOnlyForall(function);
-    if (!forall || !forall.isNormalized() || forall.getNumResults() != 0 ||
-        forall.getRank() == 0)
+    if (!forall || forall.getNumResults() != 0 || forall.getRank() == 0 ||
+        !llvm::all_of(forall.getMixedLowerBound(), isZeroInteger))
       return;
 
     IRRewriter rewriter(&getContext());
@@ -74,8 +74,12 @@ struct SplitChunks final
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(rewriter, loc, value);
     };
+    SmallVector<Value> steps =
+        getValueOrCreateConstantIndexOp(rewriter, loc, forall.getMixedStep());
     SmallVector<Value> sizes = getValueOrCreateConstantIndexOp(
         rewriter, loc, forall.getMixedUpperBound());
+    for (auto [size, step] : llvm::zip_equal(sizes, steps))
+      size = rewriter.createOrFold<arith::CeilDivSIOp>(loc, size, step);
     Value total = sizes.front();
     for (Value size : ArrayRef(sizes).drop_front())
       total = arith::MulIOp::create(rewriter, loc, total, size);
@@ -97,6 +101,8 @@ struct SplitChunks final
       rest = arith::DivUIOp::create(rewriter, loc, rest, sizes[i]);
     }
     indices.front() = rest;
+    for (auto [index, step] : llvm::zip_equal(indices, steps))
+      index = rewriter.createOrFold<arith::MulIOp>(loc, index, step);
     rewriter.eraseOp(forall.getTerminator());
     rewriter.inlineBlockBefore(forall.getBody(),
                                loop.getBody()->getTerminator(), indices);

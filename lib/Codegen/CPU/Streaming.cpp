@@ -44,13 +44,15 @@ Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
 }
 
 void mlir::posenc::storeRow(OpBuilder &builder, Location loc, Value value,
-                            Value memref, ValueRange indices, Access access) {
+                            Value memref, ValueRange indices,
+                            const VectorTarget &target, Access access) {
   auto store = vector::StoreOp::create(builder, loc, value, memref, indices);
   if (access != Access::Streamed)
     return;
   auto type = cast<VectorType>(value.getType());
   store.setNontemporal(true);
-  store.setAlignment(type.getNumElements() * getElementBytes(memref));
+  store.setAlignment(std::min<int64_t>(
+      type.getNumElements() * getElementBytes(memref), target.vectorBytes));
 }
 
 static Value getAddress(OpBuilder &builder, Location loc, Value memref) {

@@ -20,9 +20,10 @@ Value loadRow(OpBuilder &builder, Location loc, Value memref,
               ValueRange indices, int64_t length, const VectorTarget &target,
               Access access);
 
-/// Stores a vector; where it is streamed, its place is aligned to its size.
+/// Stores a vector; where it is streamed, its place is aligned to its size, or
+/// to that of a hardware vector.
 void storeRow(OpBuilder &builder, Location loc, Value value, Value memref,
-              ValueRange indices, Access access);
+              ValueRange indices, const VectorTarget &target, Access access);
 
 /// Whether two memrefs start at different addresses.
 Value areDifferent(OpBuilder &builder, Location loc, Value a, Value b);

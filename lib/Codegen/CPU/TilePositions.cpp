@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PositionBlock.h"
+
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 
@@ -44,8 +46,15 @@ struct TilePositions final
       scf::SCFTileAndFuseOptions options;
       options.tilingOptions.setLoopType(
           scf::SCFTilingOptions::LoopType::ForallOp);
-      options.tilingOptions.setTileSizes(SmallVector<OpFoldResult>(
-          op.getNumLoops(), rewriter.getIndexAttr(1)));
+      SmallVector<OpFoldResult> sizes(op.getNumLoops(),
+                                      rewriter.getIndexAttr(1));
+      // What is computed on the way needs memory of a known size.
+      bool isGiven = llvm::none_of(op->getOperands(), [](Value operand) {
+        return operand.getDefiningOp<linalg::LinalgOp>();
+      });
+      if (isGiven)
+        sizes.back() = rewriter.getIndexAttr(getPositionsPerBlock(op));
+      options.tilingOptions.setTileSizes(sizes);
       // A sum of positions needs no memory of its own when it is computed where
       // it is used.
       options.setFusionControlFn(

@@ -48,9 +48,18 @@ struct Work {
   int64_t numChunks;
 };
 
+/* Stores past the cache, which only large tensors have, are in no order with
+ * those by which a thread says that it is done. */
+static void finishStores(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
+
 static void runChunk(void *arg, int64_t chunk) {
   const struct Work *work = arg;
   work->packed(work->words, chunk, work->numChunks);
+  finishStores();
 }
 
 #ifdef POSENC_OPENMP
@@ -66,10 +75,12 @@ static void runThread(void *arg) {
   for (int64_t chunk = omp_get_thread_num(); chunk < work->numChunks;
        chunk += step)
     work->packed(work->words, chunk, work->numChunks);
+  finishStores();
 }
 #endif
 
 static void runAll(struct Work *work) {
+  int isLarge = work->numChunks > 1;
   if (work->numChunks > 1 && hostParallelFor) {
     hostParallelFor(hostContext, runChunk, work, work->numChunks);
     return;
@@ -89,6 +100,8 @@ static void runAll(struct Work *work) {
 #endif
   work->numChunks = 1;
   work->packed(work->words, 0, 1);
+  if (isLarge)
+    finishStores();
 }
 
 /* The best variant that the CPU can run, or NULL. */

@@ -1,0 +1,45 @@
+//===- PositionBlock.cpp - positions that are computed together -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionBlock.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The bytes of the rows of one position; nothing if not known.
+static std::optional<int64_t> getRowBytes(PositionalOpInterface op) {
+  int64_t total = 0;
+  auto inits =
+      cast<DestinationStyleOpInterface>(op.getOperation()).getDpsInitsMutable();
+  for (OpOperand &init : inits) {
+    auto type = cast<ShapedType>(init.get().getType());
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    for (auto [size, symbol] : llvm::zip_equal(
+             type.getShape(), op.getDimSymbols(init.getOperandNumber()))) {
+      if (symbol >= 0 && symbol < op.getNumLoops())
+        continue;
+      if (ShapedType::isDynamic(size))
+        return std::nullopt;
+      bytes *= size;
+    }
+    total += bytes;
+  }
+  return total;
+}
+
+int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op) {
+  constexpr int64_t positions = 8, fewBytes = 4096;
+  if (!isa<RopeOp>(op.getOperation()) || op.getNumLoops() == 0)
+    return 1;
+  std::optional<int64_t> bytes = getRowBytes(op);
+  return bytes && *bytes <= fewBytes ? positions : 1;
+}

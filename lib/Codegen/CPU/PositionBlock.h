@@ -1,0 +1,25 @@
+//===- PositionBlock.h - positions that are computed together ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H
+#define POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H
+
+#include "posenc/IR/PositionalOp.h"
+
+namespace mlir::posenc {
+
+/// For how many positions in a row to compute cos and sin before the first row
+/// is rotated. The processor does not see far enough ahead to compute those of
+/// the next position beside the rows of this one. With few rows that is much of
+/// the time; with many it is nothing, and rows that come block by block are
+/// prefetched worse.
+int64_t getPositionsPerBlock(PositionalOpInterface op);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H

@@ -1,0 +1,55 @@
+//===- TableEntries.h - rows of cos and sin in memory -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
+#define POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
+
+#include "PositionTable.h"
+
+namespace mlir::posenc {
+
+/// Writes the cos and sin of positions as rows of a table.
+class TableEntries {
+public:
+  /// `zipped` is whether a row has sin and cos of a pair side by side, rather
+  /// than all of one before all of the other.
+  TableEntries(OpBuilder &builder, PositionalOpInterface op,
+               FrequenciesAttr frequencies, AxesAttr axes, Type elementType,
+               bool zipped, const VectorTarget &target);
+
+  /// Writes the rows of all positions to `output`, sin before cos.
+  void writeZipped(OpBuilder &builder, Value positions, Value output) const;
+
+  /// Where the cosines or the sines go: the rows of a memref, from a lane on.
+  struct Place {
+    Value memref;
+    int64_t firstLane;
+  };
+  void writeApart(OpBuilder &builder, Value positions, Place cos,
+                  Place sin) const;
+
+private:
+  using WriteVector =
+      function_ref<void(OpBuilder &, Location, PositionTable::Entry,
+                        ValueRange loops, Value pair, Access)>;
+  void forEachVectorOfRows(OpBuilder &builder, Value positions,
+                           ValueRange outputs, bool mayStream,
+                           WriteVector write) const;
+  Value round(OpBuilder &builder, Location loc, Value entries) const;
+
+  PositionalOpInterface op;
+  Type element, compute;
+  VectorTarget target;
+  bool isSplit;
+  int64_t lanes;
+  PositionTable table;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
