@@ -57,8 +57,9 @@ llvm::Error BenchKernel::makeInputs(const Case &from) {
   llvm::Expected<std::vector<Input>> made = [&] {
     if (!from.inputTexts.empty())
       return ::createInputs(code.function, from.inputTexts);
-    return createCaseInputs(
-        from.inputs.empty() ? getDefaultInputs(code.function) : from.inputs);
+    return createCaseInputs(from.inputs.empty()
+                                ? getDefaultInputs(code.function, code.meaning)
+                                : from.inputs);
   }();
   if (!made)
     return made.takeError();

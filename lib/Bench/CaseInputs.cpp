@@ -122,8 +122,10 @@ getInputs(runtime::Function function,
   return inputs;
 }
 
-/// The bytes of all outputs, 0 if they do not follow from the inputs.
+/// The bytes of all outputs, or of the windows of them that change in place; 0
+/// if they do not follow from the inputs.
 static int64_t getOutputBytes(runtime::Function function,
+                              const Meaning &meaning,
                               const std::vector<CaseInput> &inputs) {
   std::vector<posenc_value> values;
   for (const CaseInput &input : inputs) {
@@ -142,6 +144,8 @@ static int64_t getOutputBytes(runtime::Function function,
       return 0;
     int64_t bytes =
         static_cast<int64_t>(posenc_dtype_size(function.output(i).dtype()));
+    if (std::optional<int64_t> window = meaning.results[i].windowSize)
+      shape.back() = *window;
     for (int64_t size : shape)
       bytes = llvm::SaturatingMultiply<uint64_t>(bytes, size) & INT64_MAX;
     total += bytes;
@@ -150,7 +154,8 @@ static int64_t getOutputBytes(runtime::Function function,
 }
 
 std::vector<CaseInput>
-mlir::posenc::getDefaultInputs(runtime::Function function) {
+mlir::posenc::getDefaultInputs(runtime::Function function,
+                               const Meaning &meaning) {
   // Sizes are named in order: batch, sequence. All but the last are 1.
   std::map<std::string, int64_t> sizes;
   std::string last;
@@ -167,7 +172,7 @@ mlir::posenc::getDefaultInputs(runtime::Function function) {
   }
   constexpr int64_t least = 4096, most = int64_t(1) << 24;
   int64_t bytes = std::max<int64_t>(
-      getOutputBytes(function, getInputs(function, sizes)), 1);
+      getOutputBytes(function, meaning, getInputs(function, sizes)), 1);
   int64_t needed = 4 * getLastLevelCacheBytes() / bytes;
   sizes[last] = std::clamp<int64_t>(llvm::PowerOf2Ceil(needed), least, most);
   return getInputs(function, sizes);

@@ -10,6 +10,7 @@
 #define POSENC_LIB_BENCH_CASEINPUTS_H
 
 #include "Case.h"
+#include "Meaning.h"
 #include "posenc/Run/Inputs.h"
 
 namespace mlir::posenc {
@@ -20,7 +21,8 @@ createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
 /// Arguments for any function: one batch of as many tokens as need memory
 /// beyond what caches hold, positions one after the other.
-std::vector<CaseInput> getDefaultInputs(::posenc::runtime::Function function);
+std::vector<CaseInput> getDefaultInputs(::posenc::runtime::Function function,
+                                        const Meaning &meaning);
 
 } // namespace mlir::posenc
 

@@ -165,12 +165,13 @@ static void forEachRun(const Region &region, Body body) {
       body(row * region.stride + run.offset, run.bytes);
 }
 
-/// How far ahead in memory, and so many whole rows.
+/// As far ahead as so many bytes of the region are, in whole rows.
 static int64_t getDistance(const Region &region) {
   constexpr int64_t distance = 4096;
-  if (region.rows == 1)
+  if (region.rows <= 1)
     return distance;
-  return (distance + region.stride - 1) / region.stride * region.stride;
+  int64_t bytesOfRow = region.bytes() / region.rows;
+  return (distance + bytesOfRow - 1) / bytesOfRow * region.stride;
 }
 
 static void run(const StreamStep &step, int part, int numParts, float factor,

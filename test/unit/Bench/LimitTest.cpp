@@ -144,6 +144,23 @@ TEST(StreamTest, ScaleKeepsValues) {
     }
 }
 
+/// Also in windows of rows, of which some have few lines and some have many.
+TEST(StreamTest, ScaleOfWindowsKeepsValues) {
+  for (posenc_dtype dtype : {POSENC_F64, POSENC_F32, POSENC_F16, POSENC_BF16})
+    for (int64_t windowBytes = 64; windowBytes <= 640; windowBytes += 64) {
+      Aligned memory;
+      std::vector<char> before = makeBytes(sizeof(memory));
+      std::memcpy(&memory, before.data(), sizeof(memory));
+      StreamStep step;
+      step.dtype = dtype;
+      step.to = getTouchedLines(memory.bytes, 8, 1024, 128, windowBytes);
+      for (const Stream &stream : createStreams({step}))
+        stream.run(2);
+      EXPECT_EQ(std::memcmp(&memory, before.data(), sizeof(memory)), 0)
+          << posenc_dtype_name(dtype) << ", " << windowBytes << " bytes";
+    }
+}
+
 TEST(MachineTest, CacheHasASize) {
   EXPECT_GE(getLastLevelCacheBytes(), 1 << 16);
 }
