@@ -38,6 +38,9 @@
 // CHECK: llvm.call @posenc.launch_tensors
 // CHECK: llvm.func @__tvm_ffi_lib_rope(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i32, %{{.*}}: !llvm.ptr) -> i32
 // CHECK: llvm.call @posenc.launch_ffi
+// CHECK: @metadata.text({{.*}}\22dl\22:\22lib_rope_dl\22
+// CHECK-SAME: \22strided\22:true
+// CHECK-SAME: \22tvm_ffi\22:\22__tvm_ffi_lib_rope\22
 // CHECK: llvm.func @lib_metadata() -> !llvm.ptr
 // CHECK: llvm.func @lib_set_parallel_for(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 
