@@ -10,10 +10,11 @@
 // config.json, the runtime loads it and rotates queries and keys of 4,096
 // tokens, the oracle (lib/Reference, arbitrary precision) says how far each
 // lane is off, and the time of the rotation in place is set beside that of a
-// plain `x *= a` over the same bytes.
+// plain `x *= a` over the same memory.
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/Bench/Pairs.h"
 #include "posenc/Frontend/ModelConfig.h"
 #include "posenc/Reference/Compare.h"
 #include "posenc/Reference/Ops.h"
@@ -28,13 +29,12 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <random>
 
 namespace reference = posenc::reference;
 namespace runtime = posenc::runtime;
 namespace frontend = posenc::frontend;
+namespace bench = mlir::posenc;
 
 namespace {
 
@@ -60,28 +60,6 @@ struct Row {
 static bool fail(const llvm::Twine &message) {
   llvm::errs() << "demo: " << message << "\n";
   return false;
-}
-
-/// In place, as fast as the machine streams memory through one core.
-#if defined(__x86_64__)
-__attribute__((target("avx2")))
-#endif
-static void scaleInPlace(float *data, size_t count, float factor) {
-  for (size_t i = 0; i < count; ++i)
-    data[i] *= factor;
-}
-
-static double seconds(llvm::function_ref<void()> body) {
-  auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
-static double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
 }
 
 /// The model's frequencies as the oracle takes them.
@@ -179,26 +157,35 @@ static bool runModel(const frontend::ModelConfig &model,
 
   // In place: what a serving engine does to its own queries and keys. Only the
   // lanes that are rotated are touched.
-  size_t bytes = (model.numHeads + model.numKeyValueHeads) * model.rotaryDim *
-                 kTokens * (dtype == POSENC_F32 ? 4 : 2);
-  std::vector<float> stream(bytes / sizeof(float), 1.0f);
-  std::vector<double> kernelTimes, ratios;
-  for (int i = 0; i < kRepetitions; ++i) {
-    bool called = false;
-    double kernel = seconds([&] {
-      called =
-          rope.call({q.value(), k.value(), positions.value()},
-                    std::vector<posenc_value>{q.value(), k.value()}, error);
-    });
-    if (!called)
-      return fail(error);
-    double limit = seconds(
-        [&] { scaleInPlace(stream.data(), stream.size(), 1.0000001f); });
-    kernelTimes.push_back(kernel);
-    ratios.push_back(limit / kernel);
+  std::vector<bench::StreamStep> steps;
+  int64_t element = static_cast<int64_t>(posenc_dtype_size(dtype));
+  for (auto [array, heads] :
+       {std::pair(&q, model.numHeads), std::pair(&k, model.numKeyValueHeads)}) {
+    bench::StreamStep step;
+    step.dtype = dtype;
+    step.to = bench::getTouchedLines(
+        array->data(), kTokens * heads, model.headDim * element,
+        model.rotaryOffset * element, model.rotaryDim * element);
+    steps.push_back(std::move(step));
   }
-  row.gigabytesPerSecond = 2.0 * bytes / median(kernelTimes) / 1e9;
-  row.fraction = median(ratios);
+  std::vector<bench::Stream> limits = bench::createStreams(std::move(steps));
+  bench::PairedTimes times(limits.size());
+  bool called = true;
+  for (int i = 0; i < kRepetitions; ++i)
+    times.measure(
+        [&](int64_t) {
+          return bench::measureSeconds([&] {
+            called &= rope.call({q.value(), k.value(), positions.value()},
+                                std::vector<posenc_value>{q.value(), k.value()},
+                                error);
+          });
+        },
+        /*calls=*/1, limits, /*threads=*/1);
+  if (!called)
+    return fail(error);
+  row.gigabytesPerSecond =
+      double(limits.front().bytes()) / times.getKernel(0.5) / 1e9;
+  row.fraction = times.getFraction();
   return true;
 }
 
@@ -257,8 +244,8 @@ int main(int argc, char **argv) {
          "against arbitrary-precision arithmetic, in units in the last place "
          "of the type;\n0.5 is perfect rounding, which bf16 reaches because "
          "products are formed in f32 and rounded\nonce. The last column "
-         "compares the time in place with that of x *= a over as many bytes\n"
-         "as are rotated, in the same run: 1.00 means that the rotation is as "
+         "compares the time in place with that of x *= a over the same\n"
+         "memory, in the same run: 1.00 means that the rotation is as "
          "fast as memory "
          "allows such a loop.\n\nFiles:\n";
   for (const std::string &file : files)
