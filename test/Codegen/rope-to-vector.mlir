@@ -24,10 +24,10 @@
 // CHECK: scf.if
 // CHECK: vector.load %{{.*}} : memref<20xi32>, vector<16xi32>
 // CHECK: arith.mulsi_extended
+// CHECK: vector.load %{{.*}} : memref<20xi32>, vector<4xi32>
 // CHECK: } else {
 // CHECK: vector.load %{{.*}} : memref<20xi64>, vector<16xi64>
-// CHECK: scf.if
-// CHECK: vector.load %{{.*}} : memref<20xi32>, vector<4xi32>
+// CHECK: vector.load %{{.*}} : memref<20xi64>, vector<4xi64>
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: vector.load %[[X]]{{.*}} vector<8xf32>

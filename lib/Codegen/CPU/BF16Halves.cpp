@@ -30,14 +30,9 @@ BF16Halves mlir::posenc::splitBF16(OpBuilder &builder, Location loc,
 }
 
 Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
-                             BF16Halves halves, bool nativeBF16) {
+                             BF16Halves halves) {
   ElementwiseBuilder b(builder, loc, halves.even);
-  Type bf16 = builder.getBF16Type();
-  if (nativeBF16) {
-    Value even = b.cast<arith::TruncFOp>(bf16, halves.even);
-    Value odd = b.cast<arith::TruncFOp>(bf16, halves.odd);
-    return vector::InterleaveOp::create(builder, loc, even, odd);
-  }
+
   auto round = [&](Value value) {
     Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
     Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
@@ -47,8 +42,9 @@ Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
   Value odd = b.andi(round(halves.odd), b.i32(0xffff0000));
   Value words = b.ori(even, odd);
   int64_t length = cast<VectorType>(words.getType()).getNumElements();
-  return vector::BitCastOp::create(builder, loc,
-                                   VectorType::get({2 * length}, bf16), words);
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({2 * length}, builder.getBF16Type()),
+      words);
 }
 
 SmallVector<int64_t> mlir::posenc::getHalvesOrder(int64_t count,

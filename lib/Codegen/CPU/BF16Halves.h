@@ -26,11 +26,12 @@ struct BF16Halves {
 /// The even and the odd elements of a vector of bf16 of even length, in f32.
 BF16Halves splitBF16(OpBuilder &builder, Location loc, Value value);
 
-/// The inverse, rounded to nearest even. A NaN must have nothing in its lower
+/// The inverse, rounded to nearest even, on all processors alike: the
+/// instructions of some flush subnormals, and make LLVM take back streaming
+/// stores. A NaN must have nothing in its lower
 /// 16 bits, from where a carry would go through it: one that came from a bf16,
 /// or that the processor makes itself, has not.
-Value joinBF16(OpBuilder &builder, Location loc, BF16Halves halves,
-               bool nativeBF16);
+Value joinBF16(OpBuilder &builder, Location loc, BF16Halves halves);
 
 /// `[0, count)` in pieces of `lanes` (see `splitIntoVectors`), in each the even
 /// numbers before the odd ones: the order in which halves want their operands.

@@ -8,6 +8,8 @@
 
 #include "PositionTable.h"
 
+#include "ElementwiseBuilder.h"
+
 #include "posenc/Codegen/ExactSincos.h"
 #include "posenc/IR/PairFrequencies.h"
 
@@ -251,85 +253,80 @@ Value PositionTable::selectAxis(OpBuilder &builder, Location loc,
   return result;
 }
 
-/// The whole phase. Positions beyond 32 bits are rare enough for a branch.
+/// The whole phase.
 Value PositionTable::emitPhase(OpBuilder &builder, Location loc,
                                const Position &position, Value first,
-                               int64_t lanes) const {
+                               int64_t lanes, bool isShort) const {
   Type i64 = builder.getI64Type();
-  Value selected = selectAxis(builder, loc, position.axes, first, lanes);
+  Value p = selectAxis(builder, loc, position.axes, first, lanes);
   Value h = loadConstants(builder, loc, high, i64, first, lanes);
   Value l = loadConstants(builder, loc, low, i64, first, lanes);
-  Value ofLow = ExactSincos::emitPhaseOfLow(builder, loc, selected, h, l);
-  auto ofHigh = scf::IfOp::create(
-      builder, loc, position.isShort,
-      [&](OpBuilder &b, Location l2) {
-        Value zero =
-            arith::ConstantOp::create(b, l2, b.getZeroAttr(selected.getType()));
-        scf::YieldOp::create(b, l2, zero);
-      },
-      [&](OpBuilder &b, Location l2) {
-        scf::YieldOp::create(
-            b, l2, ExactSincos::emitPhaseOfHigh(b, l2, selected, h, l));
-      });
-  return arith::AddIOp::create(builder, loc, ofLow, ofHigh.getResult(0));
+  Value ofLow = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
+  if (isShort)
+    return ofLow;
+  return arith::AddIOp::create(
+      builder, loc, ofLow, ExactSincos::emitPhaseOfHigh(builder, loc, p, h, l));
 }
 
 /// The upper 32 bits of the phase, within one of the last.
 Value PositionTable::emitPhaseTop(OpBuilder &builder, Location loc,
                                   const Position &position, Value first,
-                                  int64_t lanes) const {
-  Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
-  auto branch = scf::IfOp::create(
-      builder, loc, position.isShort,
-      [&](OpBuilder &b, Location l) {
-        SmallVector<Value> narrow;
-        for (Value axis : position.axes)
-          narrow.push_back(arith::TruncIOp::create(b, l, i32, axis));
-        Value p = selectAxis(b, l, narrow, first, lanes);
-        Value ofTop = arith::MulIOp::create(
-            b, l, p, loadConstants(b, l, top, i32, first, lanes));
-        Value ofRest =
-            arith::MulSIExtendedOp::create(
-                b, l, p, loadConstants(b, l, rest, i32, first, lanes))
-                .getHigh();
-        scf::YieldOp::create(b, l,
-                             Value(arith::AddIOp::create(b, l, ofTop, ofRest)));
-      },
-      [&](OpBuilder &b, Location l) {
-        Value p = selectAxis(b, l, position.axes, first, lanes);
-        Value h = loadConstants(b, l, high, i64, first, lanes);
-        Value lowBits = loadConstants(b, l, low, i64, first, lanes);
-        Value phase = arith::AddIOp::create(
-            b, l, ExactSincos::emitPhaseOfLow(b, l, p, h, lowBits),
-            ExactSincos::emitPhaseOfHigh(b, l, p, h, lowBits));
-        Value shift = arith::ConstantOp::create(
-            b, l,
-            DenseElementsAttr::get(cast<ShapedType>(phase.getType()),
-                                   int64_t{32}));
-        phase = arith::ShRUIOp::create(b, l, phase, shift);
-        scf::YieldOp::create(b, l,
-                             Value(arith::TruncIOp::create(
-                                 b, l, VectorType::get({lanes}, i32), phase)));
-      });
-  return branch.getResult(0);
+                                  int64_t lanes, bool isShort) const {
+  Type i32 = builder.getI32Type();
+  auto type = VectorType::get({lanes}, i32);
+  if (!isShort) {
+    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+    ElementwiseBuilder b(builder, loc, phase);
+    return arith::TruncIOp::create(builder, loc, type,
+                                   b.shru(phase, b.i64(32)));
+  }
+  SmallVector<Value> narrow;
+  for (Value axis : position.axes)
+    narrow.push_back(arith::TruncIOp::create(builder, loc, i32, axis));
+  Value p = selectAxis(builder, loc, narrow, first, lanes);
+  Value f = loadConstants(builder, loc, top, i32, first, lanes);
+  Value g = loadConstants(builder, loc, rest, i32, first, lanes);
+  Value ofTop = arith::MulIOp::create(builder, loc, p, f);
+  auto ofRest = arith::MulSIExtendedOp::create(builder, loc, p, g);
+  return arith::AddIOp::create(builder, loc, ofTop, ofRest.getHigh());
 }
 
 PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
                                          const Position &position, Value first,
-                                         int64_t lanes) const {
+                                         int64_t lanes, bool isShort) const {
   ::posenc::BigFloat factor = frequencies.computeAttentionFactor();
   // inverse(rope(x)) = x needs the reciprocal factor.
   if (inverse)
     factor = ::posenc::BigFloat(1.0) / factor;
   ExactSincos sincos(factor, inverse);
+  ExactSincos::Result result;
   if (use == TableUse::Rotation) {
-    ExactSincos::Result result = sincos.emitForRotation(
-        builder, loc, emitPhaseTop(builder, loc, position, first, lanes));
-    return {result.cos, result.sin};
+    result = sincos.emitForRotation(
+        builder, loc,
+        emitPhaseTop(builder, loc, position, first, lanes, isShort));
+  } else {
+    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+    result = use == TableUse::NarrowEntries
+                 ? sincos.emitNarrow(builder, loc, phase)
+                 : sincos.emit(builder, loc, phase, wide);
   }
-  Value phase = emitPhase(builder, loc, position, first, lanes);
-  ExactSincos::Result result = use == TableUse::NarrowEntries
-                                   ? sincos.emitNarrow(builder, loc, phase)
-                                   : sincos.emit(builder, loc, phase, wide);
   return {result.cos, result.sin};
+}
+
+void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
+                                 const Position &position, int64_t lanes,
+                                 Body body) const {
+  // A branch within the loop would keep both ways' values in registers.
+  auto emitLoop = [&](OpBuilder &b, Location l, bool isShort) {
+    forEachVector(b, l, getNumPairs(), lanes,
+                  [&](OpBuilder &b2, Location l2, Value first, int64_t n) {
+                    body(b2, l2, first,
+                         emit(b2, l2, position, first, n, isShort));
+                  });
+    scf::YieldOp::create(b, l);
+  };
+  scf::IfOp::create(
+      builder, loc, position.isShort,
+      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/true); },
+      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
 }

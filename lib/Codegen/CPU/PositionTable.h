@@ -75,10 +75,12 @@ public:
   struct Entry {
     Value cos, sin;
   };
-  /// cos and sin of `lanes` pairs from number `first` of the order on, in the
-  /// type `compute`.
-  Entry emit(OpBuilder &builder, Location loc, const Position &position,
-             Value first, int64_t lanes) const;
+  /// Emits `body` for vectors of up to `lanes` pairs, from number `first` of
+  /// the order on, with their cos and sin in the type `compute`.
+  using Body = function_ref<void(OpBuilder &, Location, Value first,
+                                 const Entry &entry)>;
+  void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
+                    int64_t lanes, Body body) const;
 
   int64_t getNumPairs() const { return frequencies.getNumPairs(); }
 
@@ -88,9 +90,11 @@ private:
   Value selectAxis(OpBuilder &builder, Location loc, ValueRange axes,
                    Value first, int64_t lanes) const;
   Value emitPhase(OpBuilder &builder, Location loc, const Position &position,
-                  Value first, int64_t lanes) const;
+                  Value first, int64_t lanes, bool isShort) const;
   Value emitPhaseTop(OpBuilder &builder, Location loc, const Position &position,
-                     Value first, int64_t lanes) const;
+                     Value first, int64_t lanes, bool isShort) const;
+  Entry emit(OpBuilder &builder, Location loc, const Position &position,
+             Value first, int64_t lanes, bool isShort) const;
 
   FrequenciesAttr frequencies;
   AxesAttr axes;

@@ -132,12 +132,11 @@ static void convertRope(OpBuilder &builder, RopeOp op,
             table.loadPosition(b, l, op.getPositions(), loops);
         // Two vectors at a time share the constants, which the registers
         // have no room for.
-        forEachVector(b, l, table.getNumPairs(), 2 * one.getLanes(),
-                      [&](OpBuilder &b2, Location l2, Value first, int64_t n) {
-                        PositionTable::Entry entry =
-                            table.emit(b2, l2, position, first, n);
-                        one.store(b2, l2, first, entry.cos, entry.sin);
-                      });
+        table.forEachEntry(b, l, position, 2 * one.getLanes(),
+                           [&](OpBuilder &b2, Location l2, Value first,
+                               const PositionTable::Entry &entry) {
+                             one.store(b2, l2, first, entry.cos, entry.sin);
+                           });
       });
 }
 

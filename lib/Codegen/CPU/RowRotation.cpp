@@ -155,8 +155,8 @@ void RowRotation::rotateHalf(OpBuilder &builder, Location loc, Value input,
     Lanes even = rotate(builder, loc, {xs.even, ys.even}, pair, length / 2);
     Lanes odd = rotate(builder, loc, {xs.odd, ys.odd},
                        offsetIndex(builder, loc, pair, length / 2), length / 2);
-    newX = joinBF16(builder, loc, {even.x, odd.x}, target.nativeBF16);
-    newY = joinBF16(builder, loc, {even.y, odd.y}, target.nativeBF16);
+    newX = joinBF16(builder, loc, {even.x, odd.x});
+    newY = joinBF16(builder, loc, {even.y, odd.y});
   } else {
     Lanes result =
         rotate(builder, loc, {widen(builder, loc, x), widen(builder, loc, y)},
@@ -181,8 +181,7 @@ void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
     BF16Halves halves = splitBF16(builder, loc, row);
     Lanes result =
         rotate(builder, loc, {halves.even, halves.odd}, pair, length / 2);
-    Value joined =
-        joinBF16(builder, loc, {result.x, result.y}, target.nativeBF16);
+    Value joined = joinBF16(builder, loc, {result.x, result.y});
     storeRow(builder, loc, joined, output, at, target, access);
     return;
   }

@@ -28,8 +28,7 @@ TableEntries::TableEntries(OpBuilder &builder, PositionalOpInterface op,
                            Type elementType, bool zipped,
                            const VectorTarget &target)
     : op(op), element(elementType), compute(getComputeType(elementType)),
-      target(target),
-      isSplit(!zipped && elementType.isBF16() && !target.nativeBF16),
+      target(target), isSplit(!zipped && elementType.isBF16()),
       // Two vectors at a time share the constants, which the registers have no
       // room for.
       lanes(2 * target.vectorBytes / (elementType.isF64() ? 8 : 4)),
@@ -53,48 +52,46 @@ Value TableEntries::round(OpBuilder &builder, Location loc,
                                                  length / 2, 1);
   };
   Value even = getHalf(0), odd = getHalf(length / 2);
-  return joinBF16(builder, loc, {even, odd}, target.nativeBF16);
+  return joinBF16(builder, loc, {even, odd});
 }
 
 void TableEntries::forEachVectorOfRows(OpBuilder &builder, Value positions,
                                        ValueRange outputs, bool mayStream,
                                        WriteVector write) const {
-  forEachIndex(
-      builder, op->getLoc(), getLoopSizes(builder, op),
-      [&](OpBuilder &b, Location l, ValueRange loops) {
-        PositionTable::Position position =
-            table.loadPosition(b, l, positions, loops);
-        chooseAccess(
-            b, l, /*inputs=*/{}, outputs, target, mayStream,
-            [&](OpBuilder &b2, Location l2, Access access) {
-              forEachVector(
-                  b2, l2, table.getNumPairs(), lanes,
-                  [&](OpBuilder &b3, Location l3, Value pair, int64_t n) {
-                    write(b3, l3, table.emit(b3, l3, position, pair, n), loops,
-                          pair, access);
-                  });
-            });
-      });
+  forEachIndex(builder, op->getLoc(), getLoopSizes(builder, op),
+               [&](OpBuilder &b, Location l, ValueRange loops) {
+                 PositionTable::Position position =
+                     table.loadPosition(b, l, positions, loops);
+                 chooseAccess(b, l, /*inputs=*/{}, outputs, target, mayStream,
+                              [&](OpBuilder &b2, Location l2, Access access) {
+                                table.forEachEntry(
+                                    b2, l2, position, lanes,
+                                    [&](OpBuilder &b3, Location l3, Value pair,
+                                        const PositionTable::Entry &entry) {
+                                      write(b3, l3, entry, loops, pair, access);
+                                    });
+                              });
+               });
 }
 
 void TableEntries::writeZipped(OpBuilder &builder, Value positions,
                                Value output) const {
-  forEachVectorOfRows(
-      builder, positions, output, /*mayStream=*/true,
-      [&](OpBuilder &b, Location l, PositionTable::Entry entry,
-          ValueRange loops, Value pair, Access access) {
-        Value row;
-        if (element.isBF16()) {
-          row = joinBF16(b, l, {entry.sin, entry.cos}, target.nativeBF16);
-        } else {
-          row = vector::InterleaveOp::create(b, l, entry.sin, entry.cos);
-          row = round(b, l, row);
-        }
-        SmallVector<Value> at(loops);
-        at.push_back(b.createOrFold<arith::MulIOp>(
-            l, pair, arith::ConstantIndexOp::create(b, l, 2)));
-        storeRow(b, l, row, output, at, target, access);
-      });
+  forEachVectorOfRows(builder, positions, output, /*mayStream=*/true,
+                      [&](OpBuilder &b, Location l, PositionTable::Entry entry,
+                          ValueRange loops, Value pair, Access access) {
+                        Value row;
+                        if (element.isBF16()) {
+                          row = joinBF16(b, l, {entry.sin, entry.cos});
+                        } else {
+                          row = vector::InterleaveOp::create(b, l, entry.sin,
+                                                             entry.cos);
+                          row = round(b, l, row);
+                        }
+                        SmallVector<Value> at(loops);
+                        at.push_back(b.createOrFold<arith::MulIOp>(
+                            l, pair, arith::ConstantIndexOp::create(b, l, 2)));
+                        storeRow(b, l, row, output, at, target, access);
+                      });
 }
 
 void TableEntries::writeApart(OpBuilder &builder, Value positions, Place cos,
