@@ -190,3 +190,18 @@ func.func @drop_unused(%x: tensor<4x16xf32>, %y: tensor<4x2x16xf32>, %p: tensor<
   %0:2 = posenc.rope half #f ins(%x, %y : tensor<4x16xf32>, tensor<4x2x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x, %y : tensor<4x16xf32>, tensor<4x2x16xf32>)
   return %0#1 : tensor<4x2x16xf32>
 }
+
+//===----------------------------------------------------------------------===//
+// Graph regions
+//===----------------------------------------------------------------------===//
+
+// An operation that is its own input has nothing to be replaced by.
+// CHECK-LABEL: module @cycle
+// CHECK: %[[A:.*]] = posenc.rope half <{{.*}}> ins(%[[A]] :
+module @cycle {
+  %zero = arith.constant dense<0> : tensor<4xi64>
+  %o = tensor.empty() : tensor<4x16xf32>
+  %a = posenc.rope half #f ins(%a : tensor<4x16xf32>) positions(%zero : tensor<4xi64>) dims = [0] outs(%o : tensor<4x16xf32>)
+  %d = bufferization.to_buffer %a : tensor<4x16xf32> to memref<4x16xf32>
+  memref.dealloc %d : memref<4x16xf32>
+}
