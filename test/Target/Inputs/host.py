@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- host.py - what this machine is called ------------------------------- ===#
+# ===- host.py - what this machine is called -------------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
