@@ -50,6 +50,8 @@ struct Case {
   std::string function;
   /// As posenc-compile takes it; empty is this machine.
   std::string target;
+  /// A file of posenc-tune, if not empty.
+  std::string tuning;
   InputOptions inputOptions;
   /// Either of them.
   std::vector<CaseInput> inputs;

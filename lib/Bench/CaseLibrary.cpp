@@ -59,6 +59,8 @@ static bool compile(const Case &from, const std::string &source,
                                         "--kernels=" + from.function};
   if (!from.target.empty())
     arguments.push_back("--target=" + from.target);
+  if (!from.tuning.empty())
+    arguments.push_back("--tuning=" + from.tuning);
   if (options.dtype)
     arguments.push_back("--dtype=" + *options.dtype);
   if (options.pairing)

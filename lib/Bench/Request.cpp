@@ -104,7 +104,8 @@ static std::optional<int> checkRequest(BenchRequest &request,
     return failUsage("--in-place and --out-of-place exclude each other");
   if (request.isSuite) {
     if (!inputs.empty() || !request.inputs.empty() ||
-        !request.function.empty() || !request.target.empty())
+        !request.function.empty() || !request.target.empty() ||
+        !request.tuning.empty())
       return failUsage("--suite has its own input, functions and targets");
     return std::nullopt;
   }
@@ -116,9 +117,10 @@ static std::optional<int> checkRequest(BenchRequest &request,
     return failUsage("the input is read several times: it cannot be a pipe");
   if (!isLibraryPath(request.path))
     return std::nullopt;
-  if (!request.target.empty() || request.inputOptions.dtype ||
-      request.inputOptions.pairing) {
-    llvm::errs() << "error: --target, --dtype and --pairing are for a source; '"
+  if (!request.target.empty() || !request.tuning.empty() ||
+      request.inputOptions.dtype || request.inputOptions.pairing) {
+    llvm::errs() << "error: --target, --tuning, --dtype and --pairing are for "
+                    "a source; '"
                  << request.path << "' is compiled\n";
     return kExitError;
   }
@@ -135,7 +137,7 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
       "in the same run. Takes Google\nBenchmark's options (--benchmark_filter, "
       "--benchmark_format, --benchmark_out,\n--benchmark_repetitions, "
       "--benchmark_min_time, --benchmark_list_tests, ...) too.");
-  std::optional<std::string> function, target, size, python;
+  std::optional<std::string> function, target, tuning, size, python;
   bool inPlace = false;
   parser.add("function", "NAME", "function to measure (default: all)",
              function);
@@ -147,6 +149,7 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
       "threads", "N,...", "numbers of threads (default: 1)",
       [&](StringRef text) { return parseThreads(text, request.threads); });
   parser.add("target", "CPU", "as in posenc-compile (default: host)", target);
+  parser.add("tuning", "FILE", "choices of posenc-tune", tuning);
   parser.add("limit", "LIMIT",
              "inplace, copy, memset or auto: what to compare with (default: "
              "auto, what the results need)",
@@ -182,6 +185,7 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
     return code;
   request.function = function.value_or("");
   request.target = target.value_or("");
+  request.tuning = tuning.value_or("");
   if (request.withPeers && !request.isSuite)
     return failUsage("--peers is for --suite");
   if (python)

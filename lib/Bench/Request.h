@@ -21,7 +21,7 @@ struct BenchRequest {
   bool isSuite = false;
   SuiteSize suiteSize = SuiteSize::Full;
   /// Where it is not the suite.
-  std::string path, function, target;
+  std::string path, function, target, tuning;
   InputOptions inputOptions;
   std::vector<std::string> inputs;
   /// In place unless this says otherwise.

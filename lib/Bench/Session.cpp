@@ -76,6 +76,7 @@ bool Session::makeCasesOfFile() {
   Case common;
   common.path = request.path;
   common.target = request.target;
+  common.tuning = request.tuning;
   common.inputOptions = request.inputOptions;
   common.inputTexts = request.inputs;
   common.inPlace = !request.outOfPlace;

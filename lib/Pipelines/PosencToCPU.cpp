@@ -24,8 +24,9 @@ using namespace mlir::posenc;
 
 template <typename VectorOptions>
 static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
-  return {options.vectorBytes, options.nativeBF16, options.prefetchDistance,
-          options.prefetchFrom, options.streamFrom};
+  return {options.vectorBytes,  options.nativeBF16, options.prefetchDistance,
+          options.prefetchFrom, options.streamFrom, options.blockPositions,
+          options.blockBelow};
 }
 
 void mlir::posenc::buildPosencToVectorPipeline(
@@ -37,7 +38,8 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createConvertElementwiseToLinalgPass());
   // Destinations first: bufferization would allocate results.
   manager.addPass(createPosencCreateKernelsPass());
-  manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass());
+  manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(
+      {options.blockPositions, options.blockBelow}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 

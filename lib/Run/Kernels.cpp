@@ -9,6 +9,7 @@
 #include "posenc/Run/Kernels.h"
 
 #include "posenc/Registration/Registration.h"
+#include "posenc/Tools/TuningFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -51,8 +52,27 @@ bool Kernel::find(StringRef name) {
   return true;
 }
 
+/// The choices of a file for this machine. Nothing after an error, which is
+/// printed.
+static std::optional<Tuning> readTuning(StringRef path) {
+  llvm::Expected<TargetSpec> host = TargetSpec::parse("host");
+  if (!host) {
+    fail(llvm::toString(host.takeError()));
+    return std::nullopt;
+  }
+  if (failed(applyTuningFile(path, *host)))
+    return std::nullopt;
+  return host->tuning;
+}
+
 bool Kernel::load(StringRef path, StringRef name, InputOptions options,
-                  bool keepSource) {
+                  bool keepSource, StringRef tuningPath) {
+  std::optional<Tuning> tuning;
+  if (!tuningPath.empty()) {
+    tuning = readTuning(tuningPath);
+    if (!tuning)
+      return false;
+  }
   DialectRegistry registry;
   registerAllDialects(registry);
   context =
@@ -77,7 +97,7 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
         source = candidate;
   }
 
-  jit = JitLibrary::create(*module, CodeCache::fromEnvironment());
+  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning);
   if (!jit)
     return false;
   const char *metadata = jit->getMetadata();
@@ -94,7 +114,8 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
 }
 
 std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
-                                     InputOptions options, bool keepSource) {
+                                     InputOptions options, bool keepSource,
+                                     StringRef tuning) {
   std::unique_ptr<Kernel> kernel(new Kernel);
   if (isLibraryPath(path)) {
     std::string error;
@@ -103,7 +124,8 @@ std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
       fail(error);
       return nullptr;
     }
-  } else if (!kernel->load(path, name, std::move(options), keepSource)) {
+  } else if (!kernel->load(path, name, std::move(options), keepSource,
+                           tuning)) {
     return nullptr;
   }
   if (!kernel->find(name))

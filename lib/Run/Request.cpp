@@ -62,7 +62,7 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
       "posenc-run", "IN.{mlir,json,so} [--function=F] --input=... [options]",
       "Runs a function of a module, of a model's config.json or of a compiled "
       "library, and\ncompares its results with the reference.");
-  std::optional<std::string> function, device;
+  std::optional<std::string> function, device, tuning;
   parser.add("function", "NAME", "function to run (default: the only one)",
              function);
   parser.add("device", "DEVICE", "cpu", device);
@@ -91,6 +91,8 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   parser.add("pairing", "PAIRING",
              "for a config.json: half or interleaved (default: the model's)",
              request.inputOptions.pairing);
+  parser.add("tuning", "FILE",
+             "for a module or config.json: choices of posenc-tune", tuning);
   std::vector<std::string> inputs;
   if (std::optional<int> code = parser.parse(
           llvm::ArrayRef<const char *>(argv + std::min(argc, 1), argv + argc),
@@ -103,5 +105,10 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   }
   request.path = inputs.front();
   request.function = function.value_or("");
+  request.tuning = tuning.value_or("");
+  if (tuning && tuning->empty()) {
+    llvm::errs() << "posenc-run: error: --tuning needs a file\n";
+    return kExitUsage;
+  }
   return checkDevice(device.value_or("cpu"));
 }

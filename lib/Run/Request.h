@@ -18,6 +18,8 @@ namespace mlir::posenc {
 struct RunRequest {
   std::string path;
   std::string function;
+  /// A file of posenc-tune, if not empty.
+  std::string tuning;
   InputOptions inputOptions;
   std::vector<std::string> inputs;
   /// Paths of `.npy` files, in the order of the results.

@@ -195,10 +195,13 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (request.inputOptions.dtype || request.inputOptions.pairing)
         return fail("--dtype and --pairing are for a config.json; '" +
                     request.path + "' is compiled");
+      if (!request.tuning.empty())
+        return fail("--tuning is for a module or config.json; '" +
+                    request.path + "' is compiled");
     }
-    std::unique_ptr<Kernel> kernel =
-        Kernel::open(request.path, request.function, request.inputOptions,
-                     request.reference || !request.expectedOutputs.empty());
+    std::unique_ptr<Kernel> kernel = Kernel::open(
+        request.path, request.function, request.inputOptions,
+        request.reference || !request.expectedOutputs.empty(), request.tuning);
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);

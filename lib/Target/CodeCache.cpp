@@ -147,8 +147,11 @@ std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
   add(options.threads == Threads::OpenMP ? "openmp" : "none");
   add(llvm::utostr(static_cast<unsigned>(kind)));
   // All else about a target follows from its name.
-  for (const TargetSpec &target : options.targets)
+  for (const TargetSpec &target : options.targets) {
     add(target.name);
+    for (const TuningChoice &choice : getTuningChoices())
+      add(llvm::utostr(target.tuning.*choice.value));
+  }
   return llvm::toHex(hash.final<20>(), /*LowerCase=*/true);
 }
 

@@ -21,8 +21,9 @@ struct JitLibrary::Impl {
 JitLibrary::JitLibrary(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 JitLibrary::~JitLibrary() = default;
 
-std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
-                                               const CodeCache &cache) {
+std::unique_ptr<JitLibrary>
+JitLibrary::create(ModuleOp module, const CodeCache &cache,
+                   const std::optional<Tuning> &tuning) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
@@ -30,6 +31,7 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
   if (!target)
     return fail(target.takeError());
+  target->tuning = tuning.value_or(target->tuning);
   CodeOptions options;
   options.targets = {std::move(*target)};
   options.threads = Threads::None;

@@ -40,6 +40,11 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   PosencToCPUOptions options;
   options.vectorBytes = target.vectorBytes;
   options.nativeBF16 = target.hasBF16Conversion;
+  options.prefetchDistance = target.tuning.prefetchDistance;
+  options.prefetchFrom = target.tuning.prefetchFrom;
+  options.streamFrom = target.tuning.streamFrom;
+  options.blockPositions = target.tuning.blockPositions;
+  options.blockBelow = target.tuning.blockBelow;
   PassManager manager(module.getContext());
   if (to == Stage::Linalg)
     buildPosencToLinalgPipeline(manager);

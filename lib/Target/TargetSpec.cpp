@@ -195,6 +195,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
       findCpu(*target, triple, spec.tuneCpu, features, spec.name);
   if (!info)
     return info.takeError();
+  spec.tuning = getDefaultTuning(spec.triple, spec.tuneCpu);
 
   auto isChecked = [&](StringRef feature) {
     return triple.isX86() ? isCheckedX86(*target, triple, feature)

@@ -17,6 +17,7 @@
 #include "posenc/Tools/Guard.h"
 #include "posenc/Tools/Input.h"
 #include "posenc/Tools/Options.h"
+#include "posenc/Tools/TuningFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -275,7 +276,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
                       "$XDG_CACHE_HOME/posenc, else ~/.cache/posenc, at most "
                       "256 MiB;\nPOSENC_CACHE=DIR says where, POSENC_CACHE=off "
                       "that it is not.");
-  std::optional<std::string> output, header, emit, threads;
+  std::optional<std::string> output, header, emit, threads, tuning;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file; - is standard output", output);
   parser.add("emit", "KIND",
@@ -305,6 +306,10 @@ static std::optional<int> parseArguments(int argc, char **argv,
              threads);
   parser.add("header", "FILE", "where the C header goes (default: beside OUT)",
              header);
+  parser.add("tuning", "FILE",
+             "choices of posenc-tune, for the targets of its CPU (default: the "
+             "target's)",
+             tuning);
   parser.add("save-temps", "keep the file of every stage beside OUT",
              request.saveTemps);
 
@@ -358,6 +363,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
     if (llvm::count(targets, spec.name) < 2)
       llvm::errs() << "posenc-compile: warning: target '" << spec.name
                    << "' is left out: another needs the same features\n";
+  if (tuning && failed(applyTuningFile(*tuning, request.code.targets)))
+    return kExitError;
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 
 #include "posenc/Tools/Input.h"
 
+#include "ReadFile.h"
 #include "TextDepth.h"
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/IR/Posenc.h"
@@ -31,9 +32,8 @@ static std::nullptr_t fail(const Twine &message) {
   return nullptr;
 }
 
-/// The content of a file, or null after an error. `limit` of 0 is none.
-static std::unique_ptr<llvm::MemoryBuffer> readFile(StringRef path,
-                                                    uint64_t limit) {
+std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
+                                                           uint64_t limit) {
   // Checked before it is read: a directory's error is a riddle, and of a
   // device there is no end.
   llvm::sys::fs::file_status status;

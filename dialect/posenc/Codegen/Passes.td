@@ -42,14 +42,29 @@ def PosencBufferizeKernelsPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+class Posenc_TuningOption<string name, string flag, string description>
+    : Option<name, flag, "uint64_t",
+             "::mlir::posenc::Tuning()." # name, description>;
+
+def Posenc_BlockPositions
+    : Posenc_TuningOption<"blockPositions", "block-positions",
+                          "For how many positions to compute cos and sin "
+                          "before the rows of the first are rotated">;
+def Posenc_BlockBelow
+    : Posenc_TuningOption<"blockBelow", "block-below",
+                          "Do so where the rows of a position have at most so "
+                          "many bytes">;
+
 def PosencTilePositionsPass
     : InterfacePass<"posenc-tile-positions", "::mlir::FunctionOpInterface"> {
-  let summary = "Tile operations on tensors to one position each";
+  let summary = "Tile operations on tensors to one position or a few each";
   let description = [{
     Every operation of the dialect becomes an `scf.forall` over the grid of its
-    positions, with one position in each iteration, and elementwise producers
-    of its operands are computed there.
+    positions, with one position in each iteration, or a block of them for a
+    rope of small rows, and elementwise producers of its operands are computed
+    there.
   }];
+  let options = [Posenc_BlockPositions, Posenc_BlockBelow];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
@@ -107,13 +122,15 @@ class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
            "Bytes of a hardware vector: 16, 32 or 64">,
     Option<"nativeBF16", "native-bf16", "bool", /*default=*/"false",
            "Whether the target converts f32 to bf16">,
-    Option<"prefetchDistance", "prefetch-distance", "unsigned",
-           /*default=*/"8192",
-           "How many bytes ahead of a load to prefetch; 0: not at all">,
-    Option<"prefetchFrom", "prefetch-from", "uint64_t", /*default=*/"4194304",
-           "Prefetch in tensors of so many bytes and more">,
-    Option<"streamFrom", "stream-from", "uint64_t", /*default=*/"33554432",
-           "Write tensors of so many bytes and more past the cache; 0: never">
+    Posenc_TuningOption<"prefetchDistance", "prefetch-distance",
+                        "How many bytes ahead of a load to prefetch; 0: not at "
+                        "all">,
+    Posenc_TuningOption<"prefetchFrom", "prefetch-from",
+                        "Prefetch in tensors of so many bytes and more">,
+    Posenc_TuningOption<"streamFrom", "stream-from",
+                        "Write tensors of so many bytes and more past the "
+                        "cache; 0: never">,
+    Posenc_BlockPositions, Posenc_BlockBelow
   ];
 }
 

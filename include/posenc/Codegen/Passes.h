@@ -9,6 +9,8 @@
 #ifndef POSENC_CODEGEN_PASSES_H
 #define POSENC_CODEGEN_PASSES_H
 
+#include "posenc/Target/Tuning.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"

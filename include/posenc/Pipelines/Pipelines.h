@@ -9,6 +9,8 @@
 #ifndef POSENC_PIPELINES_PIPELINES_H
 #define POSENC_PIPELINES_PIPELINES_H
 
+#include "posenc/Target/Tuning.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -24,20 +26,30 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       *this, "native-bf16",
       llvm::cl::desc("Leave conversions from f32 to bf16 to the backend"),
       llvm::cl::init(false)};
-  Option<unsigned> prefetchDistance{
+  Option<uint64_t> prefetchDistance{
       *this, "prefetch-distance",
       llvm::cl::desc(
           "How many bytes ahead of a load to prefetch; 0: not at all"),
-      llvm::cl::init(8192)};
+      llvm::cl::init(Tuning().prefetchDistance)};
   Option<uint64_t> prefetchFrom{
       *this, "prefetch-from",
       llvm::cl::desc("Prefetch in tensors of so many bytes and more"),
-      llvm::cl::init(4 << 20)};
+      llvm::cl::init(Tuning().prefetchFrom)};
   Option<uint64_t> streamFrom{
       *this, "stream-from",
       llvm::cl::desc("Write tensors of so many bytes and more past the cache; "
                      "0: never"),
-      llvm::cl::init(32 << 20)};
+      llvm::cl::init(Tuning().streamFrom)};
+  Option<uint64_t> blockPositions{
+      *this, "block-positions",
+      llvm::cl::desc("For how many positions to compute cos and sin before "
+                     "the rows of the first are rotated"),
+      llvm::cl::init(Tuning().blockPositions)};
+  Option<uint64_t> blockBelow{
+      *this, "block-below",
+      llvm::cl::desc("Do so where the rows of a position have at most so many "
+                     "bytes"),
+      llvm::cl::init(Tuning().blockBelow)};
 };
 
 /// From posenc on tensors to linalg on tensors.

@@ -29,10 +29,12 @@ bool isLibraryPath(StringRef path);
 class Kernel {
 public:
   /// `name` may be empty where there is only one function. With
-  /// `keepSource` the module is kept as it was read. Null after an error on
+  /// `keepSource` the module is kept as it was read. It is compiled with the
+  /// choices of the file `tuning`, if that is not empty. Null after an error on
   /// standard error.
   static std::unique_ptr<Kernel> open(StringRef path, StringRef name,
-                                      InputOptions options, bool keepSource);
+                                      InputOptions options, bool keepSource,
+                                      StringRef tuning = "");
 
   ::posenc::runtime::Function getFunction() const { return function; }
   /// The function as it was read, or null.
@@ -41,7 +43,7 @@ public:
 private:
   Kernel() = default;
   bool load(StringRef path, StringRef name, InputOptions options,
-            bool keepSource);
+            bool keepSource, StringRef tuning);
   bool find(StringRef name);
 
   // In the order in which they depend on each other.

@@ -22,9 +22,11 @@ namespace mlir::posenc {
 class JitLibrary {
 public:
   /// Lowers and compiles a module at any stage, in place. Null after an error
-  /// diagnostic. The exported symbols have the prefix `posenc`.
-  static std::unique_ptr<JitLibrary> create(ModuleOp module,
-                                            const CodeCache &cache = {});
+  /// diagnostic. The exported symbols have the prefix `posenc`. `tuning`
+  /// replaces this machine's defaults.
+  static std::unique_ptr<JitLibrary>
+  create(ModuleOp module, const CodeCache &cache = {},
+         const std::optional<Tuning> &tuning = std::nullopt);
   ~JitLibrary();
 
   /// The address of an exported symbol, or null.

@@ -9,6 +9,8 @@
 #ifndef POSENC_TARGET_TARGETSPEC_H
 #define POSENC_TARGET_TARGETSPEC_H
 
+#include "posenc/Target/Tuning.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -37,6 +39,8 @@ struct TargetSpec {
   uint64_t cpuFeatures = 0;
   /// Whether conversion from f32 to bf16 is an instruction.
   bool hasBF16Conversion = false;
+  /// The CPU's defaults, unless someone knows better.
+  Tuning tuning = {};
 
   /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
   /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry

@@ -36,10 +36,20 @@ static std::optional<int64_t> getRowBytes(PositionalOpInterface op) {
   return total;
 }
 
-int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op) {
-  constexpr int64_t positions = 8, fewBytes = 4096;
+LogicalResult mlir::posenc::checkPositionsPerBlock(Operation *op,
+                                                   const Tuning &tuning) {
+  constexpr uint64_t most = 64;
+  if (tuning.blockPositions >= 1 && tuning.blockPositions <= most)
+    return success();
+  return op->emitOpError("cannot have blocks of ")
+         << tuning.blockPositions << " positions: expected 1 to " << most;
+}
+
+int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
+                                           const Tuning &tuning) {
   if (!isa<RopeOp>(op.getOperation()) || op.getNumLoops() == 0)
     return 1;
   std::optional<int64_t> bytes = getRowBytes(op);
-  return bytes && *bytes <= fewBytes ? positions : 1;
+  bool hasFewRows = bytes && uint64_t(*bytes) <= tuning.blockBelow;
+  return hasFewRows ? static_cast<int64_t>(tuning.blockPositions) : 1;
 }

@@ -10,6 +10,7 @@
 #define POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H
 
 #include "posenc/IR/PositionalOp.h"
+#include "posenc/Target/Tuning.h"
 
 namespace mlir::posenc {
 
@@ -18,7 +19,10 @@ namespace mlir::posenc {
 /// the next position beside the rows of this one. With few rows that is much of
 /// the time; with many it is nothing, and rows that come block by block are
 /// prefetched worse.
-int64_t getPositionsPerBlock(PositionalOpInterface op);
+int64_t getPositionsPerBlock(PositionalOpInterface op, const Tuning &tuning);
+
+/// Whether there can be such blocks, or an error at the operation.
+LogicalResult checkPositionsPerBlock(Operation *op, const Tuning &tuning);
 
 } // namespace mlir::posenc
 

@@ -117,7 +117,7 @@ static void convertRope(OpBuilder &builder, RopeOp op,
                         const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
   bool isOne = getConstantIntValue(getLoopSizes(builder, op).back()) == 1;
-  int64_t positionsPerBlock = isOne ? 1 : getPositionsPerBlock(op);
+  int64_t positionsPerBlock = isOne ? 1 : getPositionsPerBlock(op, target);
   RowRotation rotation(builder, op, op.getPairing(),
                        op.getFrequencies().getDim(), op.getOffset(), element,
                        positionsPerBlock, target);
@@ -204,10 +204,13 @@ struct ConvertPosencRopeToVector final
       if (isa<RopeOp, RotateOp, SincosOp>(op))
         operations.push_back(op);
     });
-    VectorTarget target{vectorBytes, nativeBF16, prefetchDistance, prefetchFrom,
-                        streamFrom};
+    VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
+                         blockPositions, blockBelow},
+                        vectorBytes,
+                        nativeBF16};
     for (Operation *op : operations) {
-      if (failed(checkConvertible(op, target)))
+      if (failed(checkConvertible(op, target)) ||
+          failed(checkPositionsPerBlock(op, target)))
         return signalPassFailure();
       OpBuilder builder(op);
       if (auto rope = dyn_cast<RopeOp>(op))

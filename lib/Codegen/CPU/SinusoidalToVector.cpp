@@ -49,8 +49,10 @@ struct ConvertPosencSinusoidalToVector final
   void runOnOperation() override {
     SmallVector<SinusoidalOp> operations;
     getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
-    VectorTarget target{vectorBytes, nativeBF16, prefetchDistance, prefetchFrom,
-                        streamFrom};
+    VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
+                         blockPositions, blockBelow},
+                        vectorBytes,
+                        nativeBF16};
     for (SinusoidalOp op : operations) {
       if (failed(checkConvertible(op, target)))
         return signalPassFailure();

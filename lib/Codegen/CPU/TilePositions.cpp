@@ -41,8 +41,13 @@ struct TilePositions final
           !op->getParentOfType<scf::ForallOp>())
         operations.push_back(op);
     });
+    Tuning tuning;
+    tuning.blockPositions = blockPositions;
+    tuning.blockBelow = blockBelow;
     IRRewriter rewriter(&getContext());
     for (PositionalOpInterface op : operations) {
+      if (failed(checkPositionsPerBlock(op, tuning)))
+        return signalPassFailure();
       scf::SCFTileAndFuseOptions options;
       options.tilingOptions.setLoopType(
           scf::SCFTilingOptions::LoopType::ForallOp);
@@ -53,7 +58,7 @@ struct TilePositions final
         return operand.getDefiningOp<linalg::LinalgOp>();
       });
       if (isGiven)
-        sizes.back() = rewriter.getIndexAttr(getPositionsPerBlock(op));
+        sizes.back() = rewriter.getIndexAttr(getPositionsPerBlock(op, tuning));
       options.tilingOptions.setTileSizes(sizes);
       // A sum of positions needs no memory of its own when it is computed where
       // it is used.

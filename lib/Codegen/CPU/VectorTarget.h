@@ -9,20 +9,15 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
 #define POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
 
-#include <cstdint>
+#include "posenc/Target/Tuning.h"
 
 namespace mlir::posenc {
 
 /// The options of the conversions to vectors; all sizes in bytes.
-struct VectorTarget {
+struct VectorTarget : Tuning {
   unsigned vectorBytes;
   /// Whether f32 to bf16 is an instruction.
   bool nativeBF16;
-  /// How far ahead of a load its line is asked for; 0: not at all.
-  unsigned prefetchDistance;
-  /// Tensors of this size or more are prefetched, or written past the cache
-  /// where they are not read before.
-  uint64_t prefetchFrom, streamFrom;
 };
 
 /// How a row is read and written.

@@ -1,0 +1,75 @@
+//===- Tuning.cpp - choices that depend on the machine ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Target/Tuning.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir::posenc;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+static constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
+/// No tensor is larger.
+static constexpr uint64_t kMost = uint64_t(1) << 47;
+
+static constexpr uint64_t kDistances[] = {0,        kKiB,     2 * kKiB,
+                                          4 * kKiB, 8 * kKiB, 16 * kKiB};
+static constexpr uint64_t kPrefetchFrom[] = {0, kMiB, 4 * kMiB, 16 * kMiB,
+                                             64 * kMiB};
+static constexpr uint64_t kStreamFrom[] = {0, 4 * kMiB, 16 * kMiB, 32 * kMiB,
+                                           64 * kMiB};
+static constexpr uint64_t kBlockPositions[] = {1, 4, 8, 16};
+static constexpr uint64_t kBlockBelow[] = {0, 2 * kKiB, 4 * kKiB, 16 * kKiB};
+
+// The tables of a block are on the stack, at most four times as large as its
+// rows: the most here is 1 MiB, an eighth of the stack that threads have.
+static constexpr TuningChoice kChoices[] = {
+    {"prefetch_distance", &Tuning::prefetchDistance, 0, 64 * kKiB, 64,
+     kDistances},
+    {"block_positions", &Tuning::blockPositions, 1, 16, 1, kBlockPositions},
+    {"stream_from", &Tuning::streamFrom, 0, kMost, 1, kStreamFrom},
+    {"prefetch_from", &Tuning::prefetchFrom, 0, kMost, 1, kPrefetchFrom},
+    {"block_below", &Tuning::blockBelow, 0, 16 * kKiB, 1, kBlockBelow}};
+
+ArrayRef<TuningChoice> mlir::posenc::getTuningChoices() { return kChoices; }
+
+bool Tuning::operator==(const Tuning &other) const {
+  return llvm::all_of(kChoices, [&](const TuningChoice &choice) {
+    return this->*choice.value == other.*choice.value;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Defaults
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Family {
+  llvm::Triple::ArchType arch;
+  /// What the names of the CPUs begin with; empty is all others.
+  StringRef cpus;
+  Tuning tuning;
+};
+} // namespace
+
+/// In the order of Tuning. The first that fits is taken.
+static const Family kFamilies[] = {
+    // Measured on EPYC 7003 (znver3): from 4 KiB to 16 KiB ahead is the same.
+    {llvm::Triple::x86_64, "", {8 * kKiB, 4 * kMiB, 32 * kMiB, 8, 4 * kKiB}},
+    // There are no streaming stores: `stnp` is a hint that few heed.
+    {llvm::Triple::aarch64, "", {8 * kKiB, 4 * kMiB, 0, 8, 4 * kKiB}}};
+
+Tuning mlir::posenc::getDefaultTuning(StringRef triple, StringRef cpu) {
+  for (const Family &family : kFamilies)
+    if (family.arch == llvm::Triple(triple).getArch() &&
+        cpu.starts_with(family.cpus))
+      return family.tuning;
+  return {};
+}
