@@ -31,8 +31,8 @@ func.func @compose(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>) 
 // A rotation by the tables of sincos is a rope, and two ropes of the same
 // positions are one loop.
 // VECTOR-LABEL: func.func @shared
-// VECTOR-COUNT-1: memref.load %{{.*}} : memref<?xi64>
-// VECTOR-NOT: memref.load %{{.*}} : memref<?xi64>
+// VECTOR-COUNT-1: memref.load %{{.*}} : memref<?xi64, strided<[1], offset: ?>>
+// VECTOR-NOT: memref.load %{{.*}} : memref<?xi64
 func.func @shared(%q: tensor<?x4x8xf32>, %k: tensor<?x2x8xf32>, %p: tensor<?xi64>) -> (tensor<?x4x8xf32>, tensor<?x2x8xf32>) {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %p, %c0 : tensor<?xi64>
