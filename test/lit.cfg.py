@@ -55,7 +55,9 @@ def add_tool(directory, name):
     config.substitutions.append((pattern, os.path.join(directory, name)))
 
 
-for tool in ["posenc-opt", "posenc-compile", "posenc-run", "posenc-bench"]:
+for tool in [
+    "posenc-opt", "posenc-compile", "posenc-run", "posenc-bench", "posenc-tune",
+]:
     add_tool(os.path.join(config.posenc_obj_root, "bin"), tool)
 for tool in [
     "FileCheck", "lli", "llvm-ar", "llvm-nm", "llvm-objdump", "llvm-readelf",

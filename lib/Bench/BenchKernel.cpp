@@ -57,9 +57,10 @@ llvm::Error BenchKernel::makeInputs(const Case &from) {
   llvm::Expected<std::vector<Input>> made = [&] {
     if (!from.inputTexts.empty())
       return ::createInputs(code.function, from.inputTexts);
-    return createCaseInputs(from.inputs.empty()
-                                ? getDefaultInputs(code.function, code.meaning)
-                                : from.inputs);
+    return createCaseInputs(
+        from.inputs.empty()
+            ? getDefaultInputs(code.function, code.meaning, from.outputBytes)
+            : from.inputs);
   }();
   if (!made)
     return made.takeError();
@@ -229,6 +230,13 @@ double BenchKernel::measure(int64_t calls) const {
   return measureSeconds([&] {
     for (int64_t i = 0; i < calls; ++i)
       call();
+  });
+}
+
+double BenchKernel::measure(int64_t calls, const CaseLibrary &other) const {
+  return measureSeconds([&] {
+    for (int64_t i = 0; i < calls; ++i)
+      runtime::dispatch<int32_t>(other.entry, words.data(), words.size());
   });
 }
 

@@ -37,6 +37,8 @@ public:
   int32_t call() const;
   /// The seconds of this many calls.
   double measure(int64_t calls) const;
+  /// The same of another library's code for the same function and arguments.
+  double measure(int64_t calls, const CaseLibrary &other) const;
 
   /// The least that any kernel has to do with the memory of this one.
   llvm::Expected<std::vector<StreamStep>> getSteps(LimitKind kind) const;

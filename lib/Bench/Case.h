@@ -56,6 +56,9 @@ struct Case {
   /// Either of them.
   std::vector<CaseInput> inputs;
   std::vector<std::string> inputTexts;
+  /// If neither: about how many bytes the outputs have; 0 is so many that they
+  /// go through memory.
+  int64_t outputBytes = 0;
   /// Where not empty, the tensors are parts, of so many heads each, of the
   /// first input, a buffer [token, head, dim]; the second one is the positions.
   std::vector<int64_t> viewHeads;

@@ -155,7 +155,7 @@ static int64_t getOutputBytes(runtime::Function function,
 
 std::vector<CaseInput>
 mlir::posenc::getDefaultInputs(runtime::Function function,
-                               const Meaning &meaning) {
+                               const Meaning &meaning, int64_t outputBytes) {
   // Sizes are named in order: batch, sequence. All but the last are 1.
   std::map<std::string, int64_t> sizes;
   std::string last;
@@ -174,6 +174,8 @@ mlir::posenc::getDefaultInputs(runtime::Function function,
   int64_t bytes = std::max<int64_t>(
       getOutputBytes(function, meaning, getInputs(function, sizes)), 1);
   int64_t needed = 4 * getLastLevelCacheBytes() / bytes;
-  sizes[last] = std::clamp<int64_t>(llvm::PowerOf2Ceil(needed), least, most);
+  sizes[last] = outputBytes ? std::clamp<int64_t>(outputBytes / bytes, 1, most)
+                            : std::clamp<int64_t>(llvm::PowerOf2Ceil(needed),
+                                                  least, most);
   return getInputs(function, sizes);
 }

@@ -19,10 +19,12 @@ namespace mlir::posenc {
 llvm::Expected<std::vector<Input>>
 createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
-/// Arguments for any function: one batch of as many tokens as need memory
-/// beyond what caches hold, positions one after the other.
+/// Arguments for any function: one batch of as many tokens as make about
+/// `outputBytes` or, if that is 0, as need memory beyond what caches hold;
+/// positions one after the other.
 std::vector<CaseInput> getDefaultInputs(::posenc::runtime::Function function,
-                                        const Meaning &meaning);
+                                        const Meaning &meaning,
+                                        int64_t outputBytes = 0);
 
 } // namespace mlir::posenc
 

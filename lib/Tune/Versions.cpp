@@ -1,0 +1,101 @@
+//===- Versions.cpp - one function, compiled with other choices -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Versions.h"
+
+#include "OutputFiles.h"
+#include "posenc/Tools/Compile.h"
+#include "posenc/Tools/TuningFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir::posenc;
+using llvm::Twine;
+
+static std::nullopt_t fail(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return std::nullopt;
+}
+
+VersionCompiler::~VersionCompiler() {
+  // Code that is loaded stays when its file is gone.
+  if (!root.empty())
+    llvm::sys::fs::remove_directories(root);
+}
+
+std::optional<Version::Code>
+VersionCompiler::compileFunction(const std::string &function,
+                                 const std::string &folder) {
+  std::string library = folder + "/" + function + "/libtune.so";
+  if (std::error_code error =
+          llvm::sys::fs::create_directory(folder + "/" + function))
+    return fail("cannot create a temporary folder: " + error.message());
+  std::vector<std::string> arguments = {"posenc-compile",
+                                        "-o",
+                                        library,
+                                        "--kernels=" + function,
+                                        "--target=" + request.target.name,
+                                        "--tuning=" + folder + "/tuning.json"};
+  if (request.inputOptions.dtype)
+    arguments.push_back("--dtype=" + *request.inputOptions.dtype);
+  if (request.inputOptions.pairing)
+    arguments.push_back("--pairing=" + *request.inputOptions.pairing);
+  arguments.insert(arguments.end(), {"--", request.path});
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  if (compileMain(static_cast<int>(argv.size()), argv.data()) != 0)
+    return std::nullopt;
+
+  auto file = llvm::MemoryBuffer::getFile(library);
+  if (!file)
+    return fail("cannot read '" + library + "': " + file.getError().message());
+  uint64_t hash = llvm::xxh3_64bits((*file)->getBuffer());
+  Case opened;
+  opened.path = library;
+  opened.function = function;
+  std::optional<CaseLibrary> code = CaseLibrary::open(opened);
+  if (!code)
+    return std::nullopt;
+  return Version::Code{std::move(*code), hash, library};
+}
+
+std::optional<Version> VersionCompiler::compile(const Tuning &tuning) {
+  if (root.empty()) {
+    llvm::SmallString<128> created;
+    if (std::error_code error =
+            llvm::sys::fs::createUniqueDirectory("posenc-tune", created))
+      return fail("cannot create a temporary folder: " + error.message());
+    root = std::string(created);
+  }
+  std::string folder = root + "/" + std::to_string(count++);
+  if (std::error_code error = llvm::sys::fs::create_directory(folder))
+    return fail("cannot create a temporary folder: " + error.message());
+  TargetSpec target = request.target;
+  target.tuning = tuning;
+  OutputFiles files;
+  llvm::Error error =
+      files.add(folder + "/tuning.json", formatTuningFile(target)).takeError();
+  if (!error)
+    error = files.commit();
+  if (error)
+    return fail(llvm::toString(std::move(error)));
+
+  Version version;
+  version.tuning = tuning;
+  for (const std::string &function : request.functions) {
+    std::optional<Version::Code> code = compileFunction(function, folder);
+    if (!code)
+      return std::nullopt;
+    version.functions.push_back(std::move(*code));
+  }
+  return version;
+}

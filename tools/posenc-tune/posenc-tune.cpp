@@ -1,0 +1,11 @@
+//===- posenc-tune.cpp - measures the choices of a machine ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Tune/Tune.h"
+
+int main(int argc, char **argv) { return mlir::posenc::tuneMain(argc, argv); }
