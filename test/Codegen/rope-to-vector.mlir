@@ -45,6 +45,25 @@ func.func @half(%x: memref<?x2x40xf32>, %p: memref<?xi64>, %o: memref<?x2x40xf32
 
 // -----
 
+// Where the rows of neighbouring positions are side by side, a row of each of 32
+// positions follows the other, head by head.
+// CHECK-LABEL: func.func @heads_first
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<32x8xf32>
+// CHECK: %[[STEP:.*]] = arith.constant 32 : index
+// CHECK: %[[COUNT:.*]] = arith.minui %{{.*}}, %[[STEP]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
+// CHECK: math.fma
+// CHECK: scf.for %[[HEAD:.*]] = %{{.*}} to %{{.*}}
+// CHECK: scf.for %[[SLOT:.*]] = %{{.*}} to %[[COUNT]]
+// CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[SLOT]]
+// CHECK: vector.load %{{.*}}[%[[HEAD]], %[[AT]],
+func.func @heads_first(%x: memref<2x?x16xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<2x?x16xf32>) positions(%p : memref<?xi64>) dims = [1] outs(%x : memref<2x?x16xf32>)
+  return
+}
+
+// -----
+
 // Interleaved pairing swaps neighbours instead of taking rows apart; f16 is
 // 16 lanes a vector, with the products in f32.
 // CHECK-LABEL: func.func @interleaved

@@ -45,10 +45,27 @@ LogicalResult mlir::posenc::checkPositionsPerBlock(Operation *op,
          << tuning.blockPositions << " positions: expected 1 to " << most;
 }
 
+bool mlir::posenc::areRowsApart(PositionalOpInterface op) {
+  int64_t lastLoop = op.getNumLoops() - 1;
+  auto inits =
+      cast<DestinationStyleOpInterface>(op.getOperation()).getDpsInitsMutable();
+  return llvm::any_of(inits, [&](OpOperand &init) {
+    SmallVector<int64_t> symbols = op.getDimSymbols(init.getOperandNumber());
+    auto isRow = [&](int64_t symbol) {
+      return symbol < 0 || symbol > lastLoop;
+    };
+    return llvm::is_contained(symbols, lastLoop) &&
+           std::any_of(symbols.begin(), llvm::find(symbols, lastLoop), isRow);
+  });
+}
+
 int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
                                            const Tuning &tuning) {
+  constexpr int64_t positionsApart = 32;
   if (!isa<RopeOp>(op.getOperation()) || op.getNumLoops() == 0)
     return 1;
+  if (areRowsApart(op))
+    return positionsApart;
   std::optional<int64_t> bytes = getRowBytes(op);
   bool hasFewRows = bytes && uint64_t(*bytes) <= tuning.blockBelow;
   return hasFewRows ? static_cast<int64_t>(tuning.blockPositions) : 1;

@@ -21,6 +21,12 @@ namespace mlir::posenc {
 /// prefetched worse.
 int64_t getPositionsPerBlock(PositionalOpInterface op, const Tuning &tuning);
 
+/// Whether the rows of a position are apart in memory, and those of
+/// neighbouring positions side by side, as in tensors of batch, head, sequence
+/// and dim. Then a block has so many positions that each stretch of memory is
+/// worth going to.
+bool areRowsApart(PositionalOpInterface op);
+
 /// Whether there can be such blocks, or an error at the operation.
 LogicalResult checkPositionsPerBlock(Operation *op, const Tuning &tuning);
 

@@ -34,11 +34,31 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Rotates the rows of all tensors at the loop indices `loops`.
+namespace {
+/// The positions whose tables are on the stack at a time, a slot each.
+struct PositionBlock {
+  /// Loop indices of the first.
+  SmallVector<Value> loops;
+  /// How many there are, further along the last loop; null for one.
+  Value count;
+  /// Whether neighbours in memory are the rows of neighbouring positions.
+  bool rowsAreApart;
+
+  SmallVector<Value> getLoops(OpBuilder &builder, Location loc,
+                              Value slot) const {
+    SmallVector<Value> result(loops);
+    if (count)
+      result.back() = arith::AddIOp::create(builder, loc, result.back(), slot);
+    return result;
+  }
+};
+} // namespace
+
+/// Rotates the rows of all tensors at the positions of a block.
 static void rotateRows(OpBuilder &builder, Location loc,
                        const RowRotation &rotation, ValueRange inputs,
                        ValueRange inits, ArrayRef<int64_t> dims,
-                       ValueRange loops, Access access) {
+                       const PositionBlock &block, Access access) {
   for (auto [input, init] : llvm::zip_equal(inputs, inits)) {
     int64_t rows = cast<MemRefType>(input.getType()).getRank() - 1;
     SmallVector<int64_t> rowDims;
@@ -49,16 +69,25 @@ static void rotateRows(OpBuilder &builder, Location loc,
       rowDims.push_back(dim);
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
-    forEachIndex(builder, loc, sizes,
-                 [&, input = input, init = init](OpBuilder &b, Location l,
-                                                 ValueRange indices) {
-                   SmallVector<Value> at(rows);
-                   for (auto [dim, index] : llvm::zip_equal(dims, loops))
-                     at[dim] = index;
-                   for (auto [dim, index] : llvm::zip_equal(rowDims, indices))
-                     at[dim] = index;
-                   rotation.rotateRow(b, l, input, init, at, access);
-                 });
+    // The loop over what lies side by side is the innermost one.
+    Value count = block.count ? block.count
+                              : arith::ConstantIndexOp::create(builder, loc, 1);
+    sizes.insert(block.rowsAreApart ? sizes.end() : sizes.begin(), count);
+    forEachIndex(
+        builder, loc, sizes,
+        [&, input = input, init = init](OpBuilder &b, Location l,
+                                        ValueRange indices) {
+          Value slot = block.rowsAreApart ? indices.back() : indices.front();
+          ValueRange rowIndices =
+              block.rowsAreApart ? indices.drop_back() : indices.drop_front();
+          SmallVector<Value> at(rows);
+          for (auto [dim, index] :
+               llvm::zip_equal(dims, block.getLoops(b, l, slot)))
+            at[dim] = index;
+          for (auto [dim, index] : llvm::zip_equal(rowDims, rowIndices))
+            at[dim] = index;
+          rotation.at(slot).rotateRow(b, l, input, init, at, access);
+        });
   }
 }
 
@@ -75,42 +104,38 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
                       FillTable fillTable) {
   Location loc = op.getLoc();
   SmallVector<Value> sizes = getLoopSizes(builder, op);
-  auto rotateOne = [&](OpBuilder &b, Location l, ValueRange loops,
-                       const RowRotation &one) {
+  auto emitBlock = [&](OpBuilder &b, Location l, const PositionBlock &block) {
+    auto fillSlot = [&](OpBuilder &b2, Location l2, ValueRange slots) {
+      Value slot = slots.front();
+      fillTable(b2, l2, block.getLoops(b2, l2, slot), rotation.at(slot));
+    };
+    if (block.count)
+      forEachIndex(b, l, block.count, fillSlot);
+    else
+      fillSlot(b, l, Value(arith::ConstantIndexOp::create(b, l, 0)));
     chooseAccess(b, l, inputs, inits, target, rotation.canStream(),
                  [&](OpBuilder &b2, Location l2, Access access) {
-                   rotateRows(b2, l2, one, inputs, inits, dims, loops, access);
+                   rotateRows(b2, l2, rotation, inputs, inits, dims, block,
+                              access);
                  });
   };
   if (positionsPerBlock == 1)
     return forEachIndex(
         builder, loc, sizes, [&](OpBuilder &b, Location l, ValueRange loops) {
-          RowRotation one =
-              rotation.at(arith::ConstantIndexOp::create(b, l, 0));
-          fillTable(b, l, loops, one);
-          rotateOne(b, l, loops, one);
+          emitBlock(b, l, {llvm::to_vector(loops), nullptr, false});
         });
 
   Value last = sizes.pop_back_val();
   Value step = arith::ConstantIndexOp::create(builder, loc, positionsPerBlock);
   sizes.push_back(arith::CeilDivUIOp::create(builder, loc, last, step));
-  forEachIndex(
-      builder, loc, sizes, [&](OpBuilder &b, Location l, ValueRange blocks) {
-        Value first = arith::MulIOp::create(b, l, blocks.back(), step);
-        Value rest = arith::SubIOp::create(b, l, last, first);
-        Value count = arith::MinUIOp::create(b, l, rest, step);
-        auto forEachSlot = [&](FillTable body) {
-          forEachIndex(
-              b, l, count, [&](OpBuilder &b2, Location l2, ValueRange slots) {
-                Value slot = slots.front();
-                SmallVector<Value> loops(blocks);
-                loops.back() = arith::AddIOp::create(b2, l2, first, slot);
-                body(b2, l2, loops, rotation.at(slot));
-              });
-        };
-        forEachSlot(fillTable);
-        forEachSlot(rotateOne);
-      });
+  forEachIndex(builder, loc, sizes,
+               [&](OpBuilder &b, Location l, ValueRange blocks) {
+                 SmallVector<Value> loops(blocks);
+                 loops.back() = arith::MulIOp::create(b, l, loops.back(), step);
+                 Value rest = arith::SubIOp::create(b, l, last, loops.back());
+                 Value count = arith::MinUIOp::create(b, l, rest, step);
+                 emitBlock(b, l, {loops, count, areRowsApart(op)});
+               });
 }
 
 static void convertRope(OpBuilder &builder, RopeOp op,
