@@ -43,6 +43,7 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   options.prefetchDistance = target.tuning.prefetchDistance;
   options.prefetchFrom = target.tuning.prefetchFrom;
   options.streamFrom = target.tuning.streamFrom;
+  options.streamTablesFrom = target.tuning.streamTablesFrom;
   options.blockPositions = target.tuning.blockPositions;
   options.blockBelow = target.tuning.blockBelow;
   PassManager manager(module.getContext());

@@ -52,10 +52,13 @@ bool Problem::isAffected(const Version &from, const Version &to) const {
   // A limit changes the code, but only some sizes go another way.
   auto getWay = [&](const Tuning &tuning) {
     uint64_t size = bytes;
-    bool isStreamed = !kernel->isInPlace() && tuning.streamFrom > 0 &&
-                      size >= tuning.streamFrom;
+    auto isStreamed = [&](uint64_t from) {
+      return !kernel->isInPlace() && from > 0 && size >= from;
+    };
     return std::tuple(size >= tuning.prefetchFrom ? tuning.prefetchDistance : 0,
-                      isStreamed, tuning.blockPositions, tuning.blockBelow);
+                      isStreamed(tuning.streamFrom),
+                      isStreamed(tuning.streamTablesFrom),
+                      tuning.blockPositions, tuning.blockBelow);
   };
   return getWay(from.tuning) != getWay(to.tuning);
 }

@@ -130,6 +130,8 @@ class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
     Posenc_TuningOption<"streamFrom", "stream-from",
                         "Write tensors of so many bytes and more past the "
                         "cache; 0: never">,
+    Posenc_TuningOption<"streamTablesFrom", "stream-tables-from",
+                        "The same for tables of cos and sin">,
     Posenc_BlockPositions, Posenc_BlockBelow
   ];
 }

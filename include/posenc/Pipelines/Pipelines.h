@@ -40,6 +40,10 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::desc("Write tensors of so many bytes and more past the cache; "
                      "0: never"),
       llvm::cl::init(Tuning().streamFrom)};
+  Option<uint64_t> streamTablesFrom{
+      *this, "stream-tables-from",
+      llvm::cl::desc("The same for tables of cos and sin"),
+      llvm::cl::init(Tuning().streamTablesFrom)};
   Option<uint64_t> blockPositions{
       *this, "block-positions",
       llvm::cl::desc("For how many positions to compute cos and sin before "

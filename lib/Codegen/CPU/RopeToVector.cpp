@@ -230,7 +230,7 @@ struct ConvertPosencRopeToVector final
         operations.push_back(op);
     });
     VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
-                         blockPositions, blockBelow},
+                         streamTablesFrom, blockPositions, blockBelow},
                         vectorBytes,
                         nativeBF16};
     for (Operation *op : operations) {

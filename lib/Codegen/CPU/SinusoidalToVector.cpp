@@ -50,7 +50,7 @@ struct ConvertPosencSinusoidalToVector final
     SmallVector<SinusoidalOp> operations;
     getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
     VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
-                         blockPositions, blockBelow},
+                         streamTablesFrom, blockPositions, blockBelow},
                         vectorBytes,
                         nativeBF16};
     for (SinusoidalOp op : operations) {

@@ -110,6 +110,9 @@ void mlir::posenc::chooseAccess(
     OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,
     const VectorTarget &target, bool mayStream,
     function_ref<void(OpBuilder &, Location, Access access)> body) {
+  // Tables are computed from nothing that is as large.
+  uint64_t streamFrom =
+      inputs.empty() ? target.streamTablesFrom : target.streamFrom;
   Value bytes;
   for (Value output : outputs) {
     Value mine = getBytes(builder, loc, getWhole(output));
@@ -125,7 +128,7 @@ void mlir::posenc::chooseAccess(
     scf::YieldOp::create(b, l);
   };
   auto emitStreamed = [&](OpBuilder &b, Location l, Access otherwise) {
-    Value fits = reaches(b, l, target.streamFrom);
+    Value fits = reaches(b, l, streamFrom);
     auto require = [&](Value condition) {
       fits = arith::AndIOp::create(b, l, fits, condition);
     };
@@ -138,10 +141,9 @@ void mlir::posenc::chooseAccess(
         [&](OpBuilder &b2, Location l2) { emit(b2, l2, Access::Streamed); },
         [&](OpBuilder &b2, Location l2) { emit(b2, l2, otherwise); });
   };
-  mayStream &=
-      target.streamFrom > 0 && llvm::none_of(outputs, [&](Value output) {
-        return llvm::is_contained(inputs, output);
-      });
+  mayStream &= streamFrom > 0 && llvm::none_of(outputs, [&](Value output) {
+                 return llvm::is_contained(inputs, output);
+               });
   if (inputs.empty()) {
     if (mayStream)
       return emitStreamed(builder, loc, Access::Cached);

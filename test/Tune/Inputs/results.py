@@ -24,6 +24,8 @@ variants = [
     {"prefetch_distance": 64, "prefetch_from": 0, "stream_from": 1},
     {"prefetch_distance": 1024, "prefetch_from": 4096, "stream_from": 0},
     {"prefetch_distance": 65536, "prefetch_from": 0, "stream_from": 8192},
+    {"stream_tables_from": 1, "stream_from": 0},
+    {"stream_tables_from": 0},
     {"block_positions": 4, "block_below": 16384},
     {"block_positions": 16, "block_below": 512, "prefetch_from": 0},
     {"block_positions": 16, "block_below": 511},
