@@ -129,59 +129,77 @@ std::vector<int64_t> nearQuarterTurns(long double frequency) {
   return positions;
 }
 
-TEST(TableTest, HoldsNextToQuarterTurns) {
-  TableCase c{"sincos", POSENC_F32, 128, 500000};
+/// The table whose entries next to zeros are checked.
+struct NearZeros {
+  NearZeros() {
+    spec.dim = 128;
+    spec.base = 500000;
+    reference::Frequencies frequencies(spec);
+    for (int64_t i = 0; i < frequencies.size(); ++i)
+      for (int64_t position : nearQuarterTurns(frequencies.value(i)))
+        positions.push_back(position);
+    int64_t count = positions.size();
+    argument = makePositions(POSENC_I64, {count}, positions);
+    table = reference::sincos(spec, {}, positions, {count});
+  }
+
+  static TableCase getCase(posenc_dtype dtype) {
+    return {"sincos", dtype, 128, 500000};
+  }
+
   reference::FrequencySpec spec{};
-  spec.dim = c.dim;
-  spec.base = c.base;
-  reference::Frequencies frequencies(spec);
   std::vector<int64_t> positions;
-  for (int64_t i = 0; i < frequencies.size(); ++i)
-    for (int64_t position : nearQuarterTurns(frequencies.value(i)))
-      positions.push_back(position);
-  ASSERT_GT(positions.size(), 1000u);
-  int64_t count = positions.size();
-  runtime::Array p = makePositions(POSENC_I64, {count}, positions);
-  reference::CosSinTable table =
-      reference::sincos(spec, {}, positions, {count});
-  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64}) {
-    c.dtype = dtype;
+  runtime::Array argument;
+  reference::CosSinTable table;
+};
+
+TEST(TableTest, HoldsNextToQuarterTurns) {
+  NearZeros near;
+  ASSERT_GT(near.positions.size(), 1000u);
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16}) {
     std::vector<runtime::Array> results =
-        Kernel(getModule(c)).call("f", {p.value()});
+        Kernel(getModule(near.getCase(dtype)))
+            .call("f", {near.argument.value()});
     ASSERT_EQ(results.size(), 2u);
-    expectClose(results[0], table.cos, reference::ResultKind::Table);
-    expectClose(results[1], table.sin, reference::ResultKind::Table);
+    expectClose(results[0], near.table.cos, reference::ResultKind::Table);
+    expectClose(results[1], near.table.sin, reference::ResultKind::Table);
   }
 }
 
-TEST(TableTest, SixtyFourBitsOfFrequencyAreCaught) {
-  // The injected fault: without the low part of the frequencies the same
-  // positions must fail.
-  TableCase c{"sincos", POSENC_F32, 128, 500000};
-  std::string code = lowerToText(getModule(c), mlir::posenc::Stage::Vector,
-                                 /*vectorBytes=*/32);
-  std::string name = "@frequencies_low : memref<64xi64> = dense<";
-  size_t begin = code.find(name);
-  ASSERT_NE(begin, std::string::npos);
-  begin += name.size();
-  code.replace(begin, code.find('>', begin) - begin, "0");
-  reference::FrequencySpec spec{};
-  spec.dim = c.dim;
-  spec.base = c.base;
-  reference::Frequencies frequencies(spec);
-  std::vector<int64_t> positions;
-  for (int64_t i = 0; i < frequencies.size(); ++i)
-    for (int64_t position : nearQuarterTurns(frequencies.value(i)))
-      positions.push_back(position);
-  int64_t count = positions.size();
-  runtime::Array p = makePositions(POSENC_I64, {count}, positions);
-  std::vector<runtime::Array> results = Kernel(code).call("f", {p.value()});
-  ASSERT_EQ(results.size(), 2u);
-  reference::CosSinTable table =
-      reference::sincos(spec, {}, positions, {count});
+/// The injected faults: without the low part of the frequencies, or with a
+/// middle field of the rest that is a little off, the same positions must fail.
+TEST(TableTest, FaultsNextToQuarterTurnsAreCaught) {
+  NearZeros near;
+  std::string right = lowerToText(getModule(near.getCase(POSENC_F32)),
+                                  mlir::posenc::Stage::Vector,
+                                  /*vectorBytes=*/32);
+  auto replaceValues = [&](std::string before, std::string values) {
+    std::string code = right;
+    before += "dense<";
+    size_t begin = code.find(before);
+    EXPECT_NE(begin, std::string::npos) << before;
+    for (; begin != std::string::npos; begin = code.find(before, begin)) {
+      begin += before.size();
+      code.replace(begin, code.find('>', begin) - begin, values);
+    }
+    return code;
+  };
+  auto isRight = [&](const std::string &code) {
+    std::vector<runtime::Array> results =
+        Kernel(code).call("f", {near.argument.value()});
+    return results.size() == 2 &&
+           reference::compare(reference::DType::F32, results[0].data(),
+                              near.table.cos)
+               .within(1);
+  };
+  EXPECT_TRUE(isRight(right));
   EXPECT_FALSE(
-      reference::compare(reference::DType::F32, results[0].data(), table.cos)
-          .within(1));
+      isRight(replaceValues("@frequencies_low : memref<64xi64> = ", "0")));
+  std::string bias = "1.78813934E-7", code = right;
+  ASSERT_NE(code.find(bias), std::string::npos);
+  for (size_t at; (at = code.find(bias)) != std::string::npos;)
+    code.replace(at, bias.size(), "1.78813948E-7");
+  EXPECT_FALSE(isRight(code));
 }
 
 TEST(TableTest, HoldsBeyond32Bits) {
@@ -219,7 +237,7 @@ TEST(TableTest, AttentionFactorCostsNoRounding) {
   spec.betaSlow = 1;
   spec.originalMaxPosition = 4096;
   runtime::Array p = makePositions(POSENC_I64, {400}, positions);
-  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64}) {
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16}) {
     c.dtype = dtype;
     std::vector<runtime::Array> results =
         Kernel(getModule(c, ", scaling = #posenc.yarn<factor = 40, "
