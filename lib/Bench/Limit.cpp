@@ -165,29 +165,19 @@ static void forEachRun(const Region &region, Body body) {
       body(row * region.stride + run.offset, run.bytes);
 }
 
-/// As far ahead as so many bytes of the region are, in whole rows.
-static int64_t getDistance(const Region &region) {
-  constexpr int64_t distance = 4096;
-  if (region.rows <= 1)
-    return distance;
-  int64_t bytesOfRow = region.bytes() / region.rows;
-  return (distance + bytesOfRow - 1) / bytesOfRow * region.stride;
-}
-
 static void run(const StreamStep &step, int part, int numParts, float factor,
-                bool hinted) {
+                bool aroundCaches) {
   Region to = getPart(step.to, part, numParts);
   switch (step.kind) {
   case StreamStep::Scale:
     getLoop(step.dtype)({to.data, to.rows, to.stride, to.runs.data(),
-                         static_cast<int64_t>(to.runs.size()),
-                         hinted ? getDistance(to) : 0},
+                         static_cast<int64_t>(to.runs.size())},
                         factor);
     return;
   case StreamStep::Copy: {
     Region from = getPart(step.from, part, numParts);
     forEachRun(to, [&](int64_t offset, int64_t bytes) {
-      copyRun(to.data + offset, from.data + offset, bytes, hinted);
+      copyRun(to.data + offset, from.data + offset, bytes, aroundCaches);
     });
     return;
   }
@@ -212,7 +202,7 @@ void Stream::run(int threads) const {
   float factor = one;
   runThreads(threads, [&](int thread) {
     for (const StreamStep &step : steps)
-      ::run(step, thread, threads, factor, hinted);
+      ::run(step, thread, threads, factor, aroundCaches);
   });
 }
 
@@ -222,7 +212,7 @@ std::vector<Stream> mlir::posenc::createStreams(std::vector<StreamStep> steps) {
         steps, [&](const StreamStep &step) { return step.kind == kind; });
   };
   if (has(StreamStep::Scale))
-    return {{"loop", steps, false}, {"loop with prefetch", steps, true}};
+    return {{"loop", std::move(steps), false}};
   if (has(StreamStep::Copy) && getStreamingCopy())
     return {{"memcpy", steps, false}, {"streaming copy", steps, true}};
   return {

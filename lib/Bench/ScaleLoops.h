@@ -29,8 +29,6 @@ struct Rows {
   int64_t rows, stride;
   const ByteRun *runs;
   int64_t numRuns;
-  /// How far ahead of the loop lines are asked for; 0 is not at all.
-  int64_t ahead;
 };
 
 using ScaleLoop = void (*)(Rows rows, float factor);
@@ -55,21 +53,15 @@ void copyAVX512(char *to, const char *from, int64_t bytes);
 #endif
 
 /// Calls step(address, factor), which multiplies 64 bytes, all along a run.
-template <bool Prefetch, typename Step>
-inline __attribute__((always_inline)) void
-scaleRun(char *data, int64_t bytes, int64_t ahead, float factor, Step step) {
+template <typename Step>
+inline __attribute__((always_inline)) void scaleRun(char *data, int64_t bytes,
+                                                    float factor, Step step) {
   int64_t i = 0;
   for (; i + 128 <= bytes; i += 128) {
-    if (Prefetch) {
-      __builtin_prefetch(data + i + ahead);
-      __builtin_prefetch(data + i + ahead + 64);
-    }
     step(data + i, factor);
     step(data + i + 64, factor);
   }
   for (; i + 64 <= bytes; i += 64) {
-    if (Prefetch)
-      __builtin_prefetch(data + i + ahead);
     step(data + i, factor);
   }
   if (i == bytes)
@@ -80,18 +72,18 @@ scaleRun(char *data, int64_t bytes, int64_t ahead, float factor, Step step) {
   __builtin_memcpy(data + i, rest, static_cast<size_t>(bytes - i));
 }
 
-template <bool Prefetch, typename Step>
+template <typename Step>
 inline __attribute__((always_inline)) void scaleAll(const Rows &rows,
                                                     float factor, Step step) {
   for (int64_t row = 0; row < rows.rows; ++row)
     for (int64_t i = 0; i < rows.numRuns; ++i)
-      scaleRun<Prefetch>(rows.data + row * rows.stride + rows.runs[i].offset,
-                         rows.runs[i].bytes, rows.ahead, factor, step);
+      scaleRun(rows.data + row * rows.stride + rows.runs[i].offset,
+               rows.runs[i].bytes, factor, step);
 }
 
 /// The same where each row has few lines: without a loop for them, so that the
 /// processor sees many rows at a time.
-template <bool Prefetch, int Lines, typename Step>
+template <int Lines, typename Step>
 inline __attribute__((always_inline)) void scaleLines(const Rows &rows,
                                                       float factor, Step step) {
   int64_t offsets[Lines] = {};
@@ -99,11 +91,8 @@ inline __attribute__((always_inline)) void scaleLines(const Rows &rows,
     for (int64_t at = 0; at < rows.runs[i].bytes; at += 64)
       offsets[line++] = rows.runs[i].offset + at;
   char *data = rows.data;
-  int64_t numRows = rows.rows, stride = rows.stride, ahead = rows.ahead;
+  int64_t numRows = rows.rows, stride = rows.stride;
   for (int64_t row = 0; row < numRows; ++row, data += stride) {
-    if (Prefetch)
-      for (int line = 0; line < Lines; ++line)
-        __builtin_prefetch(data + offsets[line] + ahead);
     for (int line = 0; line < Lines; ++line)
       step(data + offsets[line], factor);
   }
@@ -120,38 +109,29 @@ inline int64_t countLines(const Rows &rows) {
   return lines;
 }
 
-template <bool Prefetch, typename Step>
-inline __attribute__((always_inline)) void
-scaleHinted(const Rows &rows, float factor, Step step) {
-  switch (rows.rows > 1 ? countLines(rows) : 0) {
-  case 1:
-    return scaleLines<Prefetch, 1>(rows, factor, step);
-  case 2:
-    return scaleLines<Prefetch, 2>(rows, factor, step);
-  case 3:
-    return scaleLines<Prefetch, 3>(rows, factor, step);
-  case 4:
-    return scaleLines<Prefetch, 4>(rows, factor, step);
-  case 5:
-    return scaleLines<Prefetch, 5>(rows, factor, step);
-  case 6:
-    return scaleLines<Prefetch, 6>(rows, factor, step);
-  case 7:
-    return scaleLines<Prefetch, 7>(rows, factor, step);
-  case 8:
-    return scaleLines<Prefetch, 8>(rows, factor, step);
-  default:
-    return scaleAll<Prefetch>(rows, factor, step);
-  }
-}
-
 template <typename Step>
 inline __attribute__((always_inline)) void scaleRows(const Rows &rows,
                                                      float factor, Step step) {
-  if (rows.ahead)
-    scaleHinted<true>(rows, factor, step);
-  else
-    scaleHinted<false>(rows, factor, step);
+  switch (rows.rows > 1 ? countLines(rows) : 0) {
+  case 1:
+    return scaleLines<1>(rows, factor, step);
+  case 2:
+    return scaleLines<2>(rows, factor, step);
+  case 3:
+    return scaleLines<3>(rows, factor, step);
+  case 4:
+    return scaleLines<4>(rows, factor, step);
+  case 5:
+    return scaleLines<5>(rows, factor, step);
+  case 6:
+    return scaleLines<6>(rows, factor, step);
+  case 7:
+    return scaleLines<7>(rows, factor, step);
+  case 8:
+    return scaleLines<8>(rows, factor, step);
+  default:
+    return scaleAll(rows, factor, step);
+  }
 }
 
 } // namespace mlir::posenc

@@ -20,7 +20,9 @@
 // CHECK: memref.extract_strided_metadata %[[O]]
 // CHECK: arith.cmpi ne
 // CHECK: scf.if
-// CHECK: %[[AHEAD:.*]] = arith.constant 1024 : index
+// Sixteen rows of 256 bytes.
+// CHECK: %[[AHEAD:.*]] = arith.constant 16 : index
+// CHECK: arith.addi %{{.*}}, %[[AHEAD]] : index
 // CHECK: memref.prefetch %[[X]]
 // CHECK-NEXT: vector.load %[[X]]
 // CHECK: vector.store %{{.*}}, %[[O]]{{.*}} {alignment = 32 : i64, nontemporal = true}

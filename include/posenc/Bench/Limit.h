@@ -52,9 +52,8 @@ struct StreamStep {
 struct Stream {
   std::string name;
   std::vector<StreamStep> steps;
-  /// Copies go around the caches; in place, lines are asked for ahead of the
-  /// loop.
-  bool hinted = false;
+  /// Whether copies go around the caches.
+  bool aroundCaches = false;
 
   int64_t bytes() const;
   /// Does the steps, each divided among `threads` threads.

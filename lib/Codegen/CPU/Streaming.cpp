@@ -28,12 +28,18 @@ Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
                             ValueRange indices, int64_t length,
                             const VectorTarget &target, Access access) {
   if (access != Access::Cached && target.prefetchDistance > 0) {
+    // In whole rows, so that a window of them asks for what it will touch.
     // Beyond the end there is nothing to lose: a prefetch never faults.
+    auto type = cast<MemRefType>(memref.getType());
+    int64_t elements = target.prefetchDistance / getElementBytes(memref);
+    bool hasRows = type.getRank() > 1 && !type.isDynamicDim(type.getRank() - 1);
+    if (hasRows)
+      elements = std::max<int64_t>(elements / type.getShape().back(), 1);
     SmallVector<Value> ahead(indices);
-    ahead.back() = arith::AddIOp::create(
-        builder, loc, ahead.back(),
-        arith::ConstantIndexOp::create(
-            builder, loc, target.prefetchDistance / getElementBytes(memref)));
+    Value &index = ahead[type.getRank() - (hasRows ? 2 : 1)];
+    index = arith::AddIOp::create(
+        builder, loc, index,
+        arith::ConstantIndexOp::create(builder, loc, elements));
     memref::PrefetchOp::create(builder, loc, memref, ahead,
                                /*isWrite=*/false, /*localityHint=*/3,
                                /*isDataCache=*/true);

@@ -48,7 +48,7 @@ for case in cases:
     expect(label, case["label"])
     kinds = ("memset",) if name.startswith("sinusoidal") else (
         "memcpy", "streaming copy") if "-out" in name else (
-        "loop", "loop with prefetch")
+        "loop",)
     expect(label[2] in kinds, f"{name}: {label[2]}")
     # The time on the clock is the kernel's, and not that of the limit, too.
     # Half of it at the most can be of samples above the median.
