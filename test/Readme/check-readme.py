@@ -126,7 +126,8 @@ ENTRIES = {
 
 
 def check_table():
-    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", page, re.M))
+    section = page.split("## What is supported\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
     assert set(rows) == set(ENTRIES), f"rows {set(rows) ^ set(ENTRIES)}"
     for row, entries in rows.items():
         names = re.findall(r"`([^`]+)`", entries)
