@@ -24,9 +24,9 @@ using namespace mlir::posenc;
 
 template <typename VectorOptions>
 static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
-  return {options.vectorBytes,    options.nativeBF16, options.prefetchDistance,
-          options.prefetchFrom,   options.streamFrom, options.streamTablesFrom,
-          options.blockPositions, options.blockBelow};
+  return {options.vectorBytes, options.prefetchDistance, options.prefetchFrom,
+          options.streamFrom,  options.streamTablesFrom, options.blockPositions,
+          options.blockBelow};
 }
 
 void mlir::posenc::buildPosencToVectorPipeline(

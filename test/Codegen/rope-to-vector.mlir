@@ -64,6 +64,16 @@ func.func @heads_first(%x: memref<2x?x16xf32>, %p: memref<?xi64>) {
 
 // -----
 
+// Of large tables there are fewer on the stack.
+// CHECK-LABEL: func.func @wide
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<4x1024xf32>
+func.func @wide(%x: memref<2x?x2048xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 2048> ins(%x : memref<2x?x2048xf32>) positions(%p : memref<?xi64>) dims = [1] outs(%x : memref<2x?x2048xf32>)
+  return
+}
+
+// -----
+
 // Interleaved pairing swaps neighbours instead of taking rows apart; f16 is
 // 16 lanes a vector, with the products in f32.
 // CHECK-LABEL: func.func @interleaved

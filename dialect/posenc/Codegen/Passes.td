@@ -120,8 +120,6 @@ class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let options = [
     Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
            "Bytes of a hardware vector: 16, 32 or 64">,
-    Option<"nativeBF16", "native-bf16", "bool", /*default=*/"false",
-           "Whether the target converts f32 to bf16">,
     Posenc_TuningOption<"prefetchDistance", "prefetch-distance",
                         "How many bytes ahead of a load to prefetch; 0: not at "
                         "all">,

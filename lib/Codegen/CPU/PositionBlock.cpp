@@ -61,11 +61,16 @@ bool mlir::posenc::areRowsApart(PositionalOpInterface op) {
 
 int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
                                            const Tuning &tuning) {
-  constexpr int64_t positionsApart = 32;
-  if (!isa<RopeOp>(op.getOperation()) || op.getNumLoops() == 0)
+  // The tables are on the stack.
+  constexpr int64_t positionsApart = 32, tableBytes = 128 << 10;
+  auto rope = dyn_cast<RopeOp>(op.getOperation());
+  if (!rope || op.getNumLoops() == 0)
     return 1;
-  if (areRowsApart(op))
-    return positionsApart;
+  if (areRowsApart(op)) {
+    int64_t mostPerPosition =
+        2 * sizeof(double) * rope.getFrequencies().getDim();
+    return std::clamp<int64_t>(tableBytes / mostPerPosition, 1, positionsApart);
+  }
   std::optional<int64_t> bytes = getRowBytes(op);
   bool hasFewRows = bytes && uint64_t(*bytes) <= tuning.blockBelow;
   return hasFewRows ? static_cast<int64_t>(tuning.blockPositions) : 1;

@@ -231,8 +231,7 @@ struct ConvertPosencRopeToVector final
     });
     VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
                          streamTablesFrom, blockPositions, blockBelow},
-                        vectorBytes,
-                        nativeBF16};
+                        vectorBytes};
     for (Operation *op : operations) {
       if (failed(checkConvertible(op, target)) ||
           failed(checkPositionsPerBlock(op, target)))

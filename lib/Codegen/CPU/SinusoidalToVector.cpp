@@ -51,8 +51,7 @@ struct ConvertPosencSinusoidalToVector final
     getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
     VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
                          streamTablesFrom, blockPositions, blockBelow},
-                        vectorBytes,
-                        nativeBF16};
+                        vectorBytes};
     for (SinusoidalOp op : operations) {
       if (failed(checkConvertible(op, target)))
         return signalPassFailure();

@@ -16,8 +16,6 @@ namespace mlir::posenc {
 /// The options of the conversions to vectors; all sizes in bytes.
 struct VectorTarget : Tuning {
   unsigned vectorBytes;
-  /// Whether f32 to bf16 is an instruction.
-  bool nativeBF16;
 };
 
 /// How a row is read and written.

@@ -48,8 +48,8 @@ struct Work {
   int64_t numChunks;
 };
 
-/* Stores past the cache, which only large tensors have, are in no order with
- * those by which a thread says that it is done. */
+/* Stores past the cache are in no order with those by which a thread says that
+ * it is done. */
 static void finishStores(void) {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
@@ -80,7 +80,6 @@ static void runThread(void *arg) {
 #endif
 
 static void runAll(struct Work *work) {
-  int isLarge = work->numChunks > 1;
   if (work->numChunks > 1 && hostParallelFor) {
     hostParallelFor(hostContext, runChunk, work, work->numChunks);
     return;
@@ -100,8 +99,7 @@ static void runAll(struct Work *work) {
 #endif
   work->numChunks = 1;
   work->packed(work->words, 0, 1);
-  if (isLarge)
-    finishStores();
+  finishStores();
 }
 
 /* The best variant that the CPU can run, or NULL. */
