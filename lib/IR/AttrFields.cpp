@@ -14,9 +14,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A real may be written without a fraction. A hexadecimal literal has its
-/// bits, as everywhere in MLIR, which prints so what is not finite.
-static ParseResult parseReal(AsmParser &parser, double &value) {
+/// A hexadecimal literal has its bits, as everywhere in MLIR, which prints so
+/// what is not finite.
+ParseResult mlir::posenc::parseReal(AsmParser &parser, double &value) {
   SMLoc loc = parser.getCurrentLocation();
   // No method of the parser asks which kind of literal comes next without an
   // error or the loss of a sign. The text ends with a null character.
@@ -99,6 +99,13 @@ mlir::posenc::FieldParser::attribute(StringRef key, Attribute &value) {
   return *this;
 }
 
+mlir::posenc::FieldParser &
+mlir::posenc::FieldParser::custom(StringRef key, bool required,
+                                  std::function<ParseResult()> read) {
+  fields.push_back({key, required, std::move(read)});
+  return *this;
+}
+
 LogicalResult mlir::posenc::FieldParser::parse() {
   auto readField = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
@@ -172,5 +179,10 @@ FieldPrinter &FieldPrinter::attribute(StringRef key, Attribute value) {
     begin(key);
     printer.printAttribute(value);
   }
+  return *this;
+}
+
+FieldPrinter &FieldPrinter::keyword(StringRef key, StringRef value) {
+  begin(key) << value;
   return *this;
 }

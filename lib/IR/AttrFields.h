@@ -20,6 +20,9 @@
 
 namespace mlir::posenc {
 
+/// A real number, which may be written without a fraction.
+ParseResult parseReal(AsmParser &parser, double &value);
+
 /// Reads `<key = value, ...>`. Bind every key, then call parse().
 class FieldParser {
 public:
@@ -30,6 +33,8 @@ public:
   FieldParser &boolean(StringRef key, bool &value);
   FieldParser &reals(StringRef key, DenseF64ArrayAttr &value);
   FieldParser &attribute(StringRef key, Attribute &value);
+  FieldParser &custom(StringRef key, bool required,
+                      std::function<ParseResult()> read);
 
   /// Emits an error on an unknown, doubled or missing key.
   LogicalResult parse();
@@ -56,6 +61,14 @@ public:
   FieldPrinter &boolean(StringRef key, bool value);
   FieldPrinter &reals(StringRef key, DenseF64ArrayAttr value);
   FieldPrinter &attribute(StringRef key, Attribute value);
+  FieldPrinter &keyword(StringRef key, StringRef value);
+  /// An attribute whose kind the key tells.
+  template <typename AttrTy>
+  FieldPrinter &stripped(StringRef key, AttrTy value) {
+    begin(key);
+    printer.printStrippedAttrOrType(value);
+    return *this;
+  }
 
 private:
   raw_ostream &begin(StringRef key);

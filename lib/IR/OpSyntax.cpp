@@ -8,6 +8,9 @@
 
 #include "OpSyntax.h"
 
+#include "AttentionVerify.h"
+#include "AttrFields.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -69,6 +72,54 @@ void mlir::posenc::printTableOrder(OpAsmPrinter &printer, Operation *,
   printer << stringifyTableOrder(order.getValue());
 }
 
+ParseResult mlir::posenc::parseHeadLayout(OpAsmParser &parser,
+                                          HeadLayoutAttr &layout) {
+  return parseCase<HeadLayout>(parser, layout, symbolizeHeadLayout,
+                               "token_major or head_major");
+}
+
+void mlir::posenc::printHeadLayout(OpAsmPrinter &printer, Operation *,
+                                   HeadLayoutAttr layout) {
+  printer << stringifyHeadLayout(layout.getValue());
+}
+
+ParseResult mlir::posenc::parseRotation(OpAsmParser &parser,
+                                        RotationAttr &rotation) {
+  return parser.parseCustomAttributeWithFallback(rotation);
+}
+
+void mlir::posenc::printRotation(OpAsmPrinter &printer, Operation *,
+                                 RotationAttr rotation) {
+  printer.printStrippedAttrOrType(rotation);
+}
+
+ParseResult mlir::posenc::parseReal(OpAsmParser &parser, FloatAttr &value) {
+  double number;
+  if (parseReal(static_cast<AsmParser &>(parser), number))
+    return failure();
+  value = parser.getBuilder().getF64FloatAttr(number);
+  return success();
+}
+
+void mlir::posenc::printReal(OpAsmPrinter &printer, Operation *,
+                             FloatAttr value) {
+  printer.printFloat(value.getValue());
+}
+
+ParseResult mlir::posenc::parseInteger(OpAsmParser &parser,
+                                       IntegerAttr &value) {
+  int64_t number;
+  if (parser.parseInteger(number))
+    return failure();
+  value = parser.getBuilder().getI64IntegerAttr(number);
+  return success();
+}
+
+void mlir::posenc::printInteger(OpAsmPrinter &printer, Operation *,
+                                IntegerAttr value) {
+  printer << value.getInt();
+}
+
 ParseResult mlir::posenc::parseTableTypes(OpAsmParser &parser, Type &cos,
                                           Type &sin) {
   if (parser.parseType(cos))
@@ -85,4 +136,47 @@ void mlir::posenc::printTableTypes(OpAsmPrinter &printer, Operation *, Type cos,
   printer << cos;
   if (sin != cos)
     printer << ", " << sin;
+}
+
+/// A keyword, the names of arguments whose types are known, and the region.
+static ParseResult parseScalarRegion(OpAsmParser &parser, Region &region,
+                                     StringRef keyword, ArrayRef<Type> types) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren))
+    return failure();
+  if (arguments.size() != types.size())
+    return parser.emitError(loc, "expected ")
+           << types.size() << " arguments of '" << keyword << "', got "
+           << arguments.size();
+  for (auto [argument, type] : llvm::zip_equal(arguments, types))
+    argument.type = type;
+  return parser.parseRegion(region, arguments);
+}
+
+ParseResult mlir::posenc::parseScoreRegions(OpAsmParser &parser, Region &score,
+                                            Region &where, Type query) {
+  MLIRContext *context = parser.getContext();
+  return failure(
+      parseScalarRegion(parser, score, "score", getScoreArguments(query)) ||
+      parseScalarRegion(parser, where, "where", getWhereArguments(context)));
+}
+
+void mlir::posenc::printScoreRegions(OpAsmPrinter &printer, Operation *,
+                                     Region &score, Region &where, Type) {
+  auto print = [&](Region &region, StringRef keyword) {
+    if (region.empty())
+      return;
+    printer.printNewline();
+    printer << keyword << '(';
+    llvm::interleaveComma(
+        region.getArguments(), printer.getStream(),
+        [&](BlockArgument argument) { printer.printOperand(argument); });
+    printer << ") ";
+    printer.printRegion(region, /*printEntryBlockArgs=*/false);
+  };
+  print(score, "score");
+  print(where, "where");
 }

@@ -31,10 +31,31 @@ ParseResult parseTableOrder(OpAsmParser &parser, TableOrderAttr &order);
 void printTableOrder(OpAsmPrinter &printer, Operation *op,
                      TableOrderAttr order);
 
+/// `token_major` or `head_major`.
+ParseResult parseHeadLayout(OpAsmParser &parser, HeadLayoutAttr &layout);
+void printHeadLayout(OpAsmPrinter &printer, Operation *op,
+                     HeadLayoutAttr layout);
+
+/// A rotation without its prefix, a real that may lack a fraction, an integer:
+/// ODS reads optional attributes less well.
+ParseResult parseRotation(OpAsmParser &parser, RotationAttr &rotation);
+void printRotation(OpAsmPrinter &printer, Operation *op, RotationAttr rotation);
+ParseResult parseReal(OpAsmParser &parser, FloatAttr &value);
+void printReal(OpAsmPrinter &printer, Operation *op, FloatAttr value);
+ParseResult parseInteger(OpAsmParser &parser, IntegerAttr &value);
+void printInteger(OpAsmPrinter &printer, Operation *op, IntegerAttr value);
+
 /// One type for both tables, or both types where they differ, as memrefs of
 /// different layouts do.
 ParseResult parseTableTypes(OpAsmParser &parser, Type &cos, Type &sin);
 void printTableTypes(OpAsmPrinter &printer, Operation *op, Type cos, Type sin);
+
+/// `score(%s, %b, %h, %i, %j) {...} where(%b, %h, %i, %j) {...}`, each
+/// optional. The types of the arguments follow from that of the queries.
+ParseResult parseScoreRegions(OpAsmParser &parser, Region &score, Region &where,
+                              Type query);
+void printScoreRegions(OpAsmPrinter &printer, Operation *op, Region &score,
+                       Region &where, Type query);
 
 } // namespace mlir::posenc
 

@@ -32,6 +32,10 @@ struct PosencAsmInterface : OpAsmDialectInterface {
       os << "frequencies";
       return AliasResult::OverridableAlias;
     }
+    if (isa<RotationAttr>(attr)) {
+      os << "rotation";
+      return AliasResult::OverridableAlias;
+    }
     return AliasResult::NoAlias;
   }
 };

@@ -9,6 +9,7 @@
 #ifndef POSENC_IR_POSENC_TD
 #define POSENC_IR_POSENC_TD
 
+include "posenc/IR/AttentionOps.td"
 include "posenc/IR/RopeOps.td"
 include "posenc/IR/SinusoidalOp.td"
 

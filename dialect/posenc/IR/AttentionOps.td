@@ -1,0 +1,262 @@
+//===- AttentionOps.td - attention and its tile ------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_IR_ATTENTIONOPS_TD
+#define POSENC_IR_ATTENTIONOPS_TD
+
+include "mlir/IR/OpAsmInterface.td"
+include "posenc/IR/AttentionAttrs.td"
+include "posenc/IR/OpBase.td"
+
+def Posenc_Indices : Posenc_Shaped<[I64, I32]>;
+def Posenc_Mask : Posenc_Shaped<[I1, F64, F32, F16, BF16]>;
+def Posenc_Sums : Posenc_Shaped<[F64, F32]>;
+
+/// A destination-style operation that is no loop over positions. Nested
+/// operations may read memrefs.
+class Posenc_DestinationOp<string mnemonic, list<Trait> traits = []>
+    : Op<PosencDialect, mnemonic, [
+        AttrSizedOperandSegments, DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<Posenc_PositionalOpInterface>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                                  ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<ConditionallySpeculatable>
+      ] # traits> {
+  let hasVerifier = 1;
+  code baseDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getInitsMutable();
+    }
+  }];
+  code baseDefinition = [{
+    ::llvm::LogicalResult $cppClass::reifyResultShapes(
+        ::mlir::OpBuilder &builder,
+        ::mlir::ReifiedRankedShapedTypeDims &shapes) {
+      return ::mlir::posenc::detail::reifyResultShapes(*this, builder, shapes);
+    }
+    void $cppClass::getEffects(
+        ::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance>
+            &effects) {
+      ::mlir::posenc::detail::getEffects(*this, effects);
+    }
+    ::mlir::Speculation::Speculatability $cppClass::getSpeculatability() {
+      return ::mlir::posenc::detail::getSpeculatability(*this);
+    }
+  }];
+  let extraClassDeclaration = baseDeclaration;
+  let extraClassDefinition = baseDefinition;
+}
+
+def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
+    RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "attention, with its rotations, biases and masks";
+  let description = [{
+    For each batch entry `b`, query head `h` and query, the softmax over the
+    keys `j` of `scale * rope(q) . rope(k_j)`, changed by the score region and
+    the masks, weights the values: `o = sum_j p_j v_j`.
+
+    ```mlir
+    func.func @attention(%q: tensor<?x?x32x128xf32>, %k: tensor<?x?x8x128xf32>, %v: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>, %o: tensor<?x?x32x128xf32>) -> tensor<?x?x32x128xf32> {
+      %r = posenc.attention causal
+        query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 128, base = 5.000000e+05>>
+        key_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 128, base = 5.000000e+05>>
+        ins(%q, %k, %v : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>, tensor<?x?x8x128xf32>)
+        query_positions(%p : tensor<?x?xi64>) key_positions(%p : tensor<?x?xi64>)
+        outs(%o : tensor<?x?x32x128xf32>)
+      return %r : tensor<?x?x32x128xf32>
+    }
+    ```
+
+    **Shapes.** Queries and output are `(batch, queries, heads, dim)` with
+    `query_layout = token_major`, the default, and `(batch, heads, queries,
+    dim)` with `head_major`; keys and values likewise with `key_layout`. Query
+    head `h` uses key head `h / (query heads / key heads)`. The values' width
+    may differ from the keys'; the output has that of the values. An optional
+    second destination takes `ln(sum_j exp(s_j))` (sinks included) in the
+    output's shape without its last dimension. Any batch and any number of
+    tokens may be 0.
+
+    **Places.** Keys are counted from 0; queries are aligned to the end of the
+    keys: query `t` of `Lq` stands at the place `i = t + Lk - Lq` among the
+    `Lk` keys of its batch entry, which is negative where queries outnumber
+    keys. `causal`, windows and both regions speak of places.
+
+    **Order.** In the type of the sums, f32, or f64 for f64 tensors:
+    1. `query_norm` and `key_norm`: `x -> x * w / sqrt(mean(x^2) + norm_eps)`
+       over a head's lanes;
+    2. `query_rotation` and `key_rotation`, at `query_positions` and
+       `key_positions`; without these at the places;
+    3. the score `s = scale * q . k_j`; `scale` is `1/sqrt(dim)` if absent;
+    4. the region `score`, from the score, batch entry, query head, place of
+       the query and key to the new score;
+    5. the operand `mask`: a float is added to the score, `false` takes the key
+       out;
+    6. a key takes part if all of these hold: `j <= i` with `causal`;
+       `i - window_left <= j`; `j <= i + window_right`; the region `where`
+       yields true;
+    7. softmax; `sinks` have one more logit for each query head, which adds to
+       the denominator alone. A query that no key takes part for gives 0 (and
+       the logarithm of its sink, or minus infinity).
+
+    **Operand groups.**
+    - `lengths`: the valid keys of each batch entry (`Lk`); the others are
+      never read.
+    - `cu_seqlens`: ragged batches. Queries and output lose their batch
+      dimension: all tokens of all entries stand one after the other, and entry
+      `b` has the tokens from `cu_seqlens[b]` up to `cu_seqlens[b+1]`. With a
+      second list keys and values are packed likewise; with one, they are
+      caches, of the given `lengths`.
+    - `block_table`: paged keys and values. Their batch dimension counts pages
+      and their token dimension the slots of a page; key `j` of entry `b` is in
+      slot `j mod size` of page `block_table[b, j / size]`.
+    - `mask`: `(batch, query heads, queries, keys)`, where a static 1 stands
+      for all. It is indexed by the number of the query, not by its place.
+
+    **Regions** are evaluated for any pair of a query and a key, also of those
+    that no other mask leaves, in any order and any number of times. They may
+    read tensors and memrefs from outside at indices that exist for all pairs.
+
+    ```mlir
+    func.func @soft_cap(%q: tensor<1x8x?x64xf32>, %k: tensor<1x8x?x64xf32>, %v: tensor<1x8x?x64xf32>, %document: tensor<?xi32>, %o: tensor<1x8x?x64xf32>) -> tensor<1x8x?x64xf32> {
+      %cap = arith.constant 50.0 : f32
+      %r = posenc.attention causal query_layout = head_major key_layout = head_major
+        ins(%q, %k, %v : tensor<1x8x?x64xf32>, tensor<1x8x?x64xf32>, tensor<1x8x?x64xf32>)
+        outs(%o : tensor<1x8x?x64xf32>)
+        score(%s, %b, %h, %i, %j) {
+          %x = arith.divf %s, %cap : f32
+          %t = math.tanh %x : f32
+          %y = arith.mulf %t, %cap : f32
+          posenc.yield %y : f32
+        }
+        where(%b, %h, %i, %j) {
+          %x = tensor.extract %document[%i] : tensor<?xi32>
+          %y = tensor.extract %document[%j] : tensor<?xi32>
+          %same = arith.cmpi eq, %x, %y : i32
+          posenc.yield %same : i1
+        }
+      return %r : tensor<1x8x?x64xf32>
+    }
+    ```
+
+    Constraints:
+    - (attn_c1) there are one or two destinations.
+    - (attn_c2) queries, keys, values, norms and output have one element type;
+      sinks and the second destination have that of the sums.
+    - (attn_c3) queries and output have rank 4, or 3 with `cu_seqlens`; keys
+      and values have rank 4, or 3 with two lists; all have a static last
+      dimension between 1 and 65536. The second destination has one dimension
+      less.
+    - (attn_c4) static sizes agree.
+    - (attn_c5) the query heads are a positive multiple of the key heads.
+    - (attn_c6) a rotary window lies within the last dimension.
+    - (attn_c7) positions come with a rotation; they are `(batch, tokens)`, or
+      `(tokens)` where tokens are packed, after a first dimension of axes if
+      the rotation has `axes`, which needs positions.
+    - (attn_c8) `cu_seqlens` has at most two lists, of rank 1, with an entry
+      more than there are batch entries.
+    - (attn_c9) `lengths` has rank 1; it is there if keys are paged or if there
+      is one list in `cu_seqlens`, and not if there are two.
+    - (attn_c10) `block_table` has rank 2; keys are not packed.
+    - (attn_c11) `mask` has rank 4, and there is no `cu_seqlens`.
+    - (attn_c12) `sinks` has rank 1.
+    - (attn_c13) `query_norm` and `key_norm` have rank 1; `norm_eps` is there
+      if one of them is, and is finite and not negative.
+    - (attn_c14) `scale` is finite; `window_left` and `window_right` are not
+      negative.
+    - (attn_c15) the region `score` has one block with the arguments `(sums'
+      type, index, index, index, index)`, which yields the sums' type.
+    - (attn_c16) the region `where` has one block with the arguments `(index,
+      index, index, index)`, which yields `i1`.
+    - (attn_c17) operations in the regions have no effect but to read by
+      `tensor.extract` or `memref.load`, have no regions, and otherwise work on
+      integers, floats and indices.
+    - (attn_c18) operands are all tensors or all memrefs, and there is a result
+      for each tensor destination, of its type.
+  }];
+  let arguments = (ins
+    Posenc_Floats:$query,
+    Posenc_Floats:$key,
+    Posenc_Floats:$value,
+    Optional<Posenc_Indices>:$query_positions,
+    Optional<Posenc_Indices>:$key_positions,
+    Optional<Posenc_Floats>:$query_norm,
+    Optional<Posenc_Floats>:$key_norm,
+    Optional<Posenc_Indices>:$lengths,
+    Variadic<Posenc_Indices>:$cu_seqlens,
+    Optional<Posenc_Indices>:$block_table,
+    Optional<Posenc_Mask>:$mask,
+    Optional<Posenc_Sums>:$sinks,
+    Variadic<Posenc_Floats>:$inits,
+    DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$query_layout,
+    DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$key_layout,
+    OptionalAttr<Posenc_RotationAttr>:$query_rotation,
+    OptionalAttr<Posenc_RotationAttr>:$key_rotation,
+    OptionalAttr<F64Attr>:$norm_eps,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<I64Attr>:$window_left,
+    OptionalAttr<I64Attr>:$window_right,
+    UnitAttr:$causal);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$where);
+  let hasRegionVerifier = 1;
+  let assemblyFormat = [{
+    oilist(
+      `causal` $causal
+      | `window_left` `=` custom<Integer>($window_left)
+      | `window_right` `=` custom<Integer>($window_right)
+      | `scale` `=` custom<Real>($scale)
+      | `norm_eps` `=` custom<Real>($norm_eps)
+      | `query_layout` `=` custom<HeadLayout>($query_layout)
+      | `key_layout` `=` custom<HeadLayout>($key_layout)
+      | `query_rotation` `=` custom<Rotation>($query_rotation)
+      | `key_rotation` `=` custom<Rotation>($key_rotation))
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    oilist(
+      `query_positions` `(` $query_positions `:` type($query_positions) `)`
+      | `key_positions` `(` $key_positions `:` type($key_positions) `)`
+      | `query_norm` `(` $query_norm `:` type($query_norm) `)`
+      | `key_norm` `(` $key_norm `:` type($key_norm) `)`
+      | `lengths` `(` $lengths `:` type($lengths) `)`
+      | `cu_seqlens` `(` $cu_seqlens `:` type($cu_seqlens) `)`
+      | `block_table` `(` $block_table `:` type($block_table) `)`
+      | `mask` `(` $mask `:` type($mask) `)`
+      | `sinks` `(` $sinks `:` type($sinks) `)`)
+    custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
+    custom<ScoreRegions>($score, $where, ref(type($query)))
+  }];
+  let extraClassDeclaration = baseDeclaration # [{
+    /// The type that sums have: f64 for f64 tensors, else f32.
+    ::mlir::FloatType getSumType();
+    /// The factor of the scores, `1/sqrt(dim)` if none is given.
+    double getScoreScale();
+    /// Whether queries, and keys, of all batch entries stand one after the
+    /// other.
+    bool arePackedQueries() { return !getCuSeqlens().empty(); }
+    bool arePackedKeys() { return getCuSeqlens().size() == 2; }
+    /// The destination of the logarithms of sums, or null.
+    ::mlir::Value getLogSumInit() {
+      return getInits().size() == 2 ? getInits()[1] : ::mlir::Value();
+    }
+    /// The dimensions of heads and of tokens.
+    unsigned getQueryHeadDim();
+    unsigned getQueryTokenDim();
+    unsigned getKeyHeadDim();
+    unsigned getKeyTokenDim();
+  }];
+}
+
+def Posenc_YieldOp : Op<PosencDialect, "yield", [
+    Pure, Terminator, ParentOneOf<["AttentionOp"]>]> {
+  let summary = "the value of a region of attention";
+  let arguments = (ins AnyTypeOf<[F64, F32, I1]>:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+#endif // POSENC_IR_ATTENTIONOPS_TD

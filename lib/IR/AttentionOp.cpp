@@ -1,0 +1,306 @@
+//===- AttentionOp.cpp - posenc.attention -----------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionVerify.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The sizes that dimensions of operands share.
+enum Size : int64_t {
+  Own = -1,
+  Batch,
+  Queries,
+  Keys,
+  QueryHeads,
+  KeyHeads,
+  Dim,
+  ValueDim,
+  Pages,
+  PageSlots,
+  Boundaries
+};
+} // namespace
+
+/// Symbols of a tensor of heads. Packed tokens have no batch.
+static SmallVector<int64_t> getHeadSymbols(Size batch, Size tokens, Size heads,
+                                           Size dim, HeadLayout layout,
+                                           bool isPacked) {
+  SmallVector<int64_t> symbols;
+  if (!isPacked)
+    symbols.push_back(batch);
+  if (layout == HeadLayout::TokenMajor)
+    symbols.append({tokens, heads, dim});
+  else
+    symbols.append({heads, tokens, dim});
+  return symbols;
+}
+
+/// Symbols of positions of tokens.
+static SmallVector<int64_t>
+getPositionSymbols(Size tokens, RotationAttr rotation, bool isPacked) {
+  SmallVector<int64_t> symbols;
+  if (rotation && rotation.getAxes())
+    symbols.push_back(Own);
+  if (!isPacked)
+    symbols.push_back(Batch);
+  symbols.push_back(tokens);
+  return symbols;
+}
+
+// All is tiled by its own rules: no dimension is a loop of the interface.
+int64_t AttentionOp::getNumLoops() { return 0; }
+
+SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
+  OpOperand &operand = getOperation()->getOpOperand(operandNumber);
+  Value value = operand.get();
+  auto type = cast<ShapedType>(value.getType());
+  bool isPaged = static_cast<bool>(getBlockTable());
+  // Operands are told apart by their place: one value may be several.
+  auto is = [&](OperandRange group) {
+    return !group.empty() && operandNumber >= group.getBeginOperandIndex() &&
+           operandNumber < group.getBeginOperandIndex() + group.size();
+  };
+  SmallVector<int64_t> symbols(type.getRank(), Own);
+  SmallVector<int64_t> output =
+      getHeadSymbols(Batch, Queries, QueryHeads, ValueDim, getQueryLayout(),
+                     arePackedQueries());
+  auto getKeySymbols = [&](Size dim) {
+    return getHeadSymbols(isPaged ? Pages : Batch, isPaged ? PageSlots : Keys,
+                          KeyHeads, dim, getKeyLayout(), arePackedKeys());
+  };
+  if (is(getODSOperands(0)))
+    symbols = getHeadSymbols(Batch, Queries, QueryHeads, Dim, getQueryLayout(),
+                             arePackedQueries());
+  else if (is(getODSOperands(1)))
+    symbols = getKeySymbols(Dim);
+  else if (is(getODSOperands(2)))
+    symbols = getKeySymbols(ValueDim);
+  else if (is(getODSOperands(3)))
+    symbols = ::getPositionSymbols(Queries, getQueryRotationAttr(),
+                                   arePackedQueries());
+  else if (is(getODSOperands(4)))
+    symbols = ::getPositionSymbols(isPaged ? Own : Keys, getKeyRotationAttr(),
+                                   arePackedKeys());
+  else if (is(getODSOperands(5)) || is(getODSOperands(6)))
+    symbols = {Dim};
+  else if (is(getODSOperands(7)))
+    symbols = {Batch};
+  else if (is(getODSOperands(8)))
+    symbols = {Boundaries};
+  else if (is(getODSOperands(9)))
+    symbols = {Batch, Own};
+  else if (is(getODSOperands(10)))
+    symbols = {Batch, QueryHeads, Queries, isPaged ? Own : Keys};
+  else if (is(getODSOperands(11)))
+    symbols = {QueryHeads};
+  else if (operandNumber == getInits().getBeginOperandIndex())
+    symbols = output;
+  else
+    symbols = SmallVector<int64_t>(ArrayRef(output).drop_back());
+  // A rank that is wrong is an error of its own.
+  symbols.resize(type.getRank(), Own);
+  if (is(getODSOperands(10)))
+    for (auto [dim, symbol] : llvm::enumerate(symbols))
+      if (type.getDimSize(dim) == 1)
+        symbol = Own;
+  return symbols;
+}
+
+FloatType AttentionOp::getSumType() {
+  return getSumTypeFor(getQuery().getType());
+}
+
+double AttentionOp::getScoreScale() {
+  if (std::optional<APFloat> scale = getScale())
+    return scale->convertToDouble();
+  auto type = cast<ShapedType>(getQuery().getType());
+  return 1.0 / std::sqrt(static_cast<double>(type.getShape().back()));
+}
+
+/// The dimension of heads or tokens; packed tokens have no batch before them.
+static unsigned getHeadsOrTokens(bool first, bool isPacked) {
+  return (first ? 1 : 2) - (isPacked ? 1 : 0);
+}
+
+unsigned AttentionOp::getQueryHeadDim() {
+  return getHeadsOrTokens(getQueryLayout() == HeadLayout::HeadMajor,
+                          arePackedQueries());
+}
+
+unsigned AttentionOp::getQueryTokenDim() {
+  return getHeadsOrTokens(getQueryLayout() == HeadLayout::TokenMajor,
+                          arePackedQueries());
+}
+
+unsigned AttentionOp::getKeyHeadDim() {
+  return getHeadsOrTokens(getKeyLayout() == HeadLayout::HeadMajor,
+                          arePackedKeys());
+}
+
+unsigned AttentionOp::getKeyTokenDim() {
+  return getHeadsOrTokens(getKeyLayout() == HeadLayout::TokenMajor,
+                          arePackedKeys());
+}
+
+void AttentionOp::getAsmBlockArgumentNames(Region &region,
+                                           OpAsmSetValueNameFn setName) {
+  nameScalarArguments(region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+/// How many operands there are, of which types and ranks.
+static LogicalResult verifyOperands(AttentionOp op) {
+  // The generic form says how many operands there are of each kind.
+  for (unsigned group : {0, 1, 2})
+    if (op.getODSOperands(group).size() != 1)
+      return op.emitOpError() << "expected one operand each for query, key and "
+                                 "value, got "
+                              << op.getODSOperands(group).size();
+  if (op.getInits().empty() || op.getInits().size() > 2)
+    return op.emitOpError() << "expected one or two destinations, got "
+                            << op.getInits().size() << " (attn_c1)";
+  if (op.getCuSeqlens().size() > 2)
+    return op.emitOpError() << "expected at most two lists in cu_seqlens, got "
+                            << op.getCuSeqlens().size() << " (attn_c8)";
+  Type element = getElementTypeOrSelf(op.getQuery().getType());
+  for (Value value : {op.getKey(), op.getValue(), op.getQueryNorm(),
+                      op.getKeyNorm(), op.getInits()[0]})
+    if (value && getElementTypeOrSelf(value.getType()) != element)
+      return op.emitOpError() << "expected element type " << element << ", got "
+                              << value.getType() << " (attn_c2)";
+  for (Value value : {op.getSinks(), op.getLogSumInit()})
+    if (value && getElementTypeOrSelf(value.getType()) != op.getSumType())
+      return op.emitOpError() << "expected element type " << op.getSumType()
+                              << ", got " << value.getType() << " (attn_c2)";
+
+  int64_t queryRank = op.arePackedQueries() ? 3 : 4;
+  int64_t keyRank = op.arePackedKeys() ? 3 : 4;
+  StringRef c3 = "attn_c3";
+  if (failed(
+          verifyHeads(op, "query", op.getQuery().getType(), queryRank, c3)) ||
+      failed(verifyHeads(op, "key", op.getKey().getType(), keyRank, c3)) ||
+      failed(verifyHeads(op, "value", op.getValue().getType(), keyRank, c3)) ||
+      failed(
+          verifyHeads(op, "output", op.getInits()[0].getType(), queryRank, c3)))
+    return failure();
+  if (Value logSums = op.getLogSumInit())
+    return verifyRank(op, "second destination", logSums.getType(),
+                      queryRank - 1, c3);
+  return success();
+}
+
+/// The operands that not every attention has.
+static LogicalResult verifyGroups(AttentionOp op) {
+  for (Value list : op.getCuSeqlens())
+    if (failed(verifyRank(op, "cu_seqlens", list.getType(), 1, "attn_c8")))
+      return failure();
+  if (Value lengths = op.getLengths())
+    if (failed(verifyRank(op, "lengths", lengths.getType(), 1, "attn_c9")))
+      return failure();
+  if (op.getBlockTable() && op.arePackedKeys())
+    return op.emitOpError() << "keys are packed and paged (attn_c10)";
+  bool needsLengths = op.getBlockTable() || op.getCuSeqlens().size() == 1;
+  if (needsLengths && !op.getLengths())
+    return op.emitOpError() << "expected lengths of the keys (attn_c9)";
+  if (op.arePackedKeys() && op.getLengths())
+    return op.emitOpError()
+           << "packed keys have their lengths in cu_seqlens (attn_c9)";
+  if (Value table = op.getBlockTable())
+    if (failed(verifyRank(op, "block_table", table.getType(), 2, "attn_c10")))
+      return failure();
+  if (Value mask = op.getMask()) {
+    if (failed(verifyRank(op, "mask", mask.getType(), 4, "attn_c11")))
+      return failure();
+    if (op.arePackedQueries())
+      return op.emitOpError() << "packed queries have no mask (attn_c11)";
+  }
+  if (Value sinks = op.getSinks())
+    if (failed(verifyRank(op, "sinks", sinks.getType(), 1, "attn_c12")))
+      return failure();
+  if (failed(verifyNorm(op, "query_norm", op.getQueryNorm(), "attn_c13")) ||
+      failed(verifyNorm(op, "key_norm", op.getKeyNorm(), "attn_c13")))
+    return failure();
+  return verifyNormEps(op, op.getQueryNorm() || op.getKeyNorm(),
+                       op.getNormEpsAttr(), "attn_c13");
+}
+
+/// Sizes that are related, though not equal.
+static LogicalResult verifySizes(AttentionOp op) {
+  if (failed(mlir::posenc::detail::verifySymbols(op, "attn_c4")))
+    return failure();
+  int64_t queryHeads = cast<ShapedType>(op.getQuery().getType())
+                           .getDimSize(op.getQueryHeadDim());
+  int64_t keyHeads =
+      cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
+  bool areStatic =
+      !ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(keyHeads);
+  if (queryHeads == 0 || keyHeads == 0 ||
+      (areStatic && queryHeads % keyHeads != 0))
+    return op.emitOpError() << "expected the query heads to be a positive "
+                               "multiple of the key heads, got "
+                            << op.getQuery().getType() << " and "
+                            << op.getKey().getType() << " (attn_c5)";
+  for (Value list : op.getCuSeqlens()) {
+    int64_t entries = cast<ShapedType>(list.getType()).getDimSize(0);
+    int64_t batch = ShapedType::kDynamic;
+    if (Value lengths = op.getLengths())
+      batch = cast<ShapedType>(lengths.getType()).getDimSize(0);
+    if (entries == 0 || (!ShapedType::isDynamic(entries) &&
+                         !ShapedType::isDynamic(batch) && entries != batch + 1))
+      return op.emitOpError() << "expected cu_seqlens with an entry more than "
+                                 "there are batch entries, got "
+                              << list.getType() << " (attn_c8)";
+  }
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyOperands(*this)) || failed(verifyGroups(*this)) ||
+      failed(verifyHeadRotation(*this, "queries", getQuery().getType(),
+                                getQueryRotationAttr(), getQueryPositions(),
+                                arePackedQueries() ? 1 : 2, "attn_c6",
+                                "attn_c7")) ||
+      failed(verifyHeadRotation(
+          *this, "keys", getKey().getType(), getKeyRotationAttr(),
+          getKeyPositions(), arePackedKeys() ? 1 : 2, "attn_c6", "attn_c7")) ||
+      failed(verifySizes(*this)))
+    return failure();
+  if (!isFinite(getScaleAttr()))
+    return emitOpError() << "expected a finite scale, got " << getScaleAttr()
+                         << " (attn_c14)";
+  for (std::optional<uint64_t> window : {getWindowLeft(), getWindowRight()})
+    if (window && static_cast<int64_t>(*window) < 0)
+      return emitOpError() << "expected a window that is not negative, got "
+                           << static_cast<int64_t>(*window) << " (attn_c14)";
+  return detail::verifyDestinations(*this, "attn_c18");
+}
+
+// The operations in the regions are valid by now.
+LogicalResult AttentionOp::verifyRegions() {
+  if (failed(verifyScalarRegion(*this, getScore(), "score",
+                                getScoreArguments(getQuery().getType()),
+                                getSumType(), "attn_c15", "attn_c17")) ||
+      failed(verifyScalarRegion(
+          *this, getWhere(), "where", getWhereArguments(getContext()),
+          IntegerType::get(getContext(), 1), "attn_c16", "attn_c17")))
+    return failure();
+  return success();
+}

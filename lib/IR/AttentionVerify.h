@@ -1,0 +1,60 @@
+//===- AttentionVerify.h - shared checks of attention -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IR_ATTENTIONVERIFY_H
+#define POSENC_LIB_IR_ATTENTIONVERIFY_H
+
+#include "posenc/IR/Posenc.h"
+
+namespace mlir::posenc {
+
+/// The type of sums over tensors of the type: f64 for f64, else f32.
+FloatType getSumTypeFor(Type tensor);
+
+/// The types of the arguments of the regions `score` and `where`.
+SmallVector<Type> getScoreArguments(Type query);
+SmallVector<Type> getWhereArguments(MLIRContext *context);
+
+/// Checks a region that computes a scalar from scalars; an empty one is right.
+/// Errors end in `form` for its arguments and its terminator, in `body` for
+/// its operations.
+LogicalResult verifyScalarRegion(Operation *op, Region &region, StringRef name,
+                                 ArrayRef<Type> arguments, Type result,
+                                 StringRef form, StringRef body);
+
+/// Checks that `type` has the rank; errors name the operand and end in
+/// `constraint`.
+LogicalResult verifyRank(Operation *op, StringRef name, Type type, int64_t rank,
+                         StringRef constraint);
+
+/// Checks a tensor of heads: rank and static last dimension.
+LogicalResult verifyHeads(Operation *op, StringRef name, Type type,
+                          int64_t rank, StringRef constraint);
+
+/// Checks an optional rotation of heads whose tokens have the `positions`,
+/// null where absent. `numLoops` is the rank of positions without axes.
+LogicalResult verifyHeadRotation(Operation *op, StringRef name, Type heads,
+                                 RotationAttr rotation, Value positions,
+                                 int64_t numLoops, StringRef window,
+                                 StringRef form);
+
+/// Checks optional weights of a norm of the heads.
+LogicalResult verifyNorm(Operation *op, StringRef name, Value norm,
+                         StringRef constraint);
+LogicalResult verifyNormEps(Operation *op, bool hasNorm, FloatAttr eps,
+                            StringRef constraint);
+
+/// Whether the real is absent, or a finite f64.
+bool isFinite(FloatAttr value);
+
+/// Gives the arguments of a score or where region their usual names.
+void nameScalarArguments(Region &region, OpAsmSetValueNameFn setName);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_IR_ATTENTIONVERIFY_H
