@@ -1,0 +1,99 @@
+//===- Bias.cpp - Biases on attention scores --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Reference/Bias.h"
+
+#include "Fatal.h"
+#include "posenc/Reference/Real.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace posenc::reference {
+
+double alibiSlope(int64_t head, int64_t heads) {
+  requireEmpty(head >= 0 && head < heads ? "" : "no such head");
+  int64_t n = 1;
+  while (n <= heads / 2)
+    n *= 2;
+  if (head < n)
+    return std::exp2(-8.0 * double(head + 1) / double(n));
+  return std::exp2(-4.0 * double(2 * (head - n) + 1) / double(n));
+}
+
+double alibiBias(int64_t head, int64_t heads, int64_t queryPosition,
+                 int64_t keyPosition) {
+  return -alibiSlope(head, heads) *
+         std::fabs(double(queryPosition) - double(keyPosition));
+}
+
+/// The buckets of one direction.
+static int64_t bucketsPerSide(const T5Buckets &spec) {
+  return spec.bidirectional ? spec.buckets / 2 : spec.buckets;
+}
+
+std::string check(const T5Buckets &spec) {
+  if (spec.bidirectional && spec.buckets % 2 != 0)
+    return "two directions need an even number of buckets";
+  int64_t exact = bucketsPerSide(spec) / 2;
+  if (exact < 1)
+    return "there are too few buckets";
+  if (spec.maxDistance <= exact)
+    return "the largest distance lies within the buckets of one distance each";
+  return {};
+}
+
+int64_t t5Bucket(int64_t relative, const T5Buckets &spec) {
+  requireEmpty(check(spec));
+  const int64_t n = bucketsPerSide(spec), exact = n / 2;
+  int64_t first = spec.bidirectional && relative > 0 ? n : 0;
+  if (!spec.bidirectional)
+    relative = std::min<int64_t>(relative, 0);
+  // The distance as a negative number, which holds them all.
+  int64_t negative = relative > 0 ? -relative : relative;
+  if (negative > -exact)
+    return first - negative;
+  if (negative <= -spec.maxDistance)
+    return first + n - 1;
+  Real share = log(Real(-negative) / Real(exact)) /
+               log(Real(spec.maxDistance) / Real(exact));
+  // Where the real number is an integer, its approximation may lie below it:
+  // log 2 / log 16 * 8. No other number of interest comes that close to one.
+  Real step = floor(share * Real(n - exact) + Real(0x1p-200));
+  return first + std::min(n - 1, exact + int64_t(step.toLongDouble()));
+}
+
+int64_t shawIndex(int64_t query, int64_t key, int64_t limit) {
+  return std::min(std::max(key - query, -limit), limit) + limit;
+}
+
+double softCap(double score, double cap) {
+  return cap * std::tanh(score / cap);
+}
+
+Array relShift(const Array &scores) {
+  const size_t rank = scores.shape.size();
+  requireEmpty(rank >= 2 ? "" : "a shift needs queries and distances");
+  const int64_t queries = scores.shape[rank - 2];
+  const int64_t distances = scores.shape[rank - 1];
+  const int64_t size = queries * distances;
+  Array result;
+  result.shape = scores.shape;
+  result.values.resize(scores.values.size());
+  for (int64_t i = 0; i < int64_t(scores.values.size()); ++i) {
+    int64_t matrix = i / size * size;
+    int64_t padded = i % size + queries;
+    int64_t row = padded / (distances + 1), column = padded % (distances + 1);
+    if (column > 0)
+      result.values[size_t(i)] =
+          scores.values[size_t(matrix + row * distances + column - 1)];
+  }
+  return result;
+}
+
+} // namespace posenc::reference
