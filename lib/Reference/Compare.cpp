@@ -111,16 +111,6 @@ struct RangeError {
 };
 } // namespace
 
-static std::vector<int64_t> unflatten(const std::vector<int64_t> &shape,
-                                      int64_t flat) {
-  std::vector<int64_t> index(shape.size());
-  for (size_t dim = shape.size(); dim-- > 0;) {
-    index[dim] = flat % shape[dim];
-    flat /= shape[dim];
-  }
-  return index;
-}
-
 Comparison compare(DType type, const void *result, const Array &ref,
                    const CompareOptions &options) {
   Comparison comparison;

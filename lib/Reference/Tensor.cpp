@@ -60,6 +60,16 @@ int64_t numElements(const std::vector<int64_t> &shape) {
   return result;
 }
 
+std::vector<int64_t> unflatten(const std::vector<int64_t> &shape,
+                               int64_t flat) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    index[dim] = flat % shape[dim];
+    flat /= shape[dim];
+  }
+  return index;
+}
+
 size_t byteWidth(DType type) { return formatOf(type).bytes; }
 
 bool isFloat(DType type) { return formatOf(type).precision != 0; }

@@ -31,6 +31,9 @@ struct Array {
 /// The product of the dimensions; 1 for a scalar.
 int64_t numElements(const std::vector<int64_t> &shape);
 
+/// The indices of element \p flat, counted row-major.
+std::vector<int64_t> unflatten(const std::vector<int64_t> &shape, int64_t flat);
+
 size_t byteWidth(DType type);
 bool isFloat(DType type);
 
