@@ -36,20 +36,6 @@ enum Size : int64_t {
 };
 } // namespace
 
-/// Symbols of a tensor of heads. Packed tokens have no batch.
-static SmallVector<int64_t> getHeadSymbols(Size batch, Size tokens, Size heads,
-                                           Size dim, HeadLayout layout,
-                                           bool isPacked) {
-  SmallVector<int64_t> symbols;
-  if (!isPacked)
-    symbols.push_back(batch);
-  if (layout == HeadLayout::TokenMajor)
-    symbols.append({tokens, heads, dim});
-  else
-    symbols.append({heads, tokens, dim});
-  return symbols;
-}
-
 /// Symbols of positions of tokens.
 static SmallVector<int64_t>
 getPositionSymbols(Size tokens, RotationAttr rotation, bool isPacked) {
@@ -132,29 +118,20 @@ double AttentionOp::getScoreScale() {
   return 1.0 / std::sqrt(static_cast<double>(type.getShape().back()));
 }
 
-/// The dimension of heads or tokens; packed tokens have no batch before them.
-static unsigned getHeadsOrTokens(bool first, bool isPacked) {
-  return (first ? 1 : 2) - (isPacked ? 1 : 0);
-}
-
 unsigned AttentionOp::getQueryHeadDim() {
-  return getHeadsOrTokens(getQueryLayout() == HeadLayout::HeadMajor,
-                          arePackedQueries());
+  return getHeadDimension(getQueryLayout(), arePackedQueries());
 }
 
 unsigned AttentionOp::getQueryTokenDim() {
-  return getHeadsOrTokens(getQueryLayout() == HeadLayout::TokenMajor,
-                          arePackedQueries());
+  return getTokenDimension(getQueryLayout(), arePackedQueries());
 }
 
 unsigned AttentionOp::getKeyHeadDim() {
-  return getHeadsOrTokens(getKeyLayout() == HeadLayout::HeadMajor,
-                          arePackedKeys());
+  return getHeadDimension(getKeyLayout(), arePackedKeys());
 }
 
 unsigned AttentionOp::getKeyTokenDim() {
-  return getHeadsOrTokens(getKeyLayout() == HeadLayout::TokenMajor,
-                          arePackedKeys());
+  return getTokenDimension(getKeyLayout(), arePackedKeys());
 }
 
 void AttentionOp::getAsmBlockArgumentNames(Region &region,
@@ -283,13 +260,9 @@ LogicalResult AttentionOp::verify() {
           getKeyPositions(), arePackedKeys() ? 1 : 2, "attn_c6", "attn_c7")) ||
       failed(verifySizes(*this)))
     return failure();
-  if (!isFinite(getScaleAttr()))
-    return emitOpError() << "expected a finite scale, got " << getScaleAttr()
-                         << " (attn_c14)";
-  for (std::optional<uint64_t> window : {getWindowLeft(), getWindowRight()})
-    if (window && static_cast<int64_t>(*window) < 0)
-      return emitOpError() << "expected a window that is not negative, got "
-                           << static_cast<int64_t>(*window) << " (attn_c14)";
+  if (failed(verifyScaleAndWindow(*this, getScaleAttr(), getWindowLeftAttr(),
+                                  getWindowRightAttr(), "attn_c14")))
+    return failure();
   return detail::verifyDestinations(*this, "attn_c18");
 }
 

@@ -17,6 +17,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Whether the real is absent or finite.
+static bool isFinite(FloatAttr value) {
+  return !value || std::isfinite(value.getValueAsDouble());
+}
+
 FloatType mlir::posenc::getSumTypeFor(Type tensor) {
   if (getElementTypeOrSelf(tensor).isF64())
     return Float64Type::get(tensor.getContext());
@@ -31,6 +36,28 @@ SmallVector<Type> mlir::posenc::getScoreArguments(Type query) {
 
 SmallVector<Type> mlir::posenc::getWhereArguments(MLIRContext *context) {
   return SmallVector<Type>(4, IndexType::get(context));
+}
+
+SmallVector<int64_t> mlir::posenc::getHeadSymbols(int64_t batch, int64_t tokens,
+                                                  int64_t heads, int64_t dim,
+                                                  HeadLayout layout,
+                                                  bool isPacked) {
+  SmallVector<int64_t> symbols;
+  if (!isPacked)
+    symbols.push_back(batch);
+  if (layout == HeadLayout::TokenMajor)
+    symbols.append({tokens, heads, dim});
+  else
+    symbols.append({heads, tokens, dim});
+  return symbols;
+}
+
+unsigned mlir::posenc::getHeadDimension(HeadLayout layout, bool isPacked) {
+  return (layout == HeadLayout::HeadMajor ? 1 : 2) - (isPacked ? 1 : 0);
+}
+
+unsigned mlir::posenc::getTokenDimension(HeadLayout layout, bool isPacked) {
+  return (layout == HeadLayout::TokenMajor ? 1 : 2) - (isPacked ? 1 : 0);
 }
 
 /// Why an operation may not be in the region, or nothing.
@@ -152,8 +179,18 @@ LogicalResult mlir::posenc::verifyNormEps(Operation *op, bool hasNorm,
   return success();
 }
 
-bool mlir::posenc::isFinite(FloatAttr value) {
-  return !value || std::isfinite(value.getValueAsDouble());
+LogicalResult mlir::posenc::verifyScaleAndWindow(Operation *op, FloatAttr scale,
+                                                 IntegerAttr left,
+                                                 IntegerAttr right,
+                                                 StringRef constraint) {
+  if (!isFinite(scale))
+    return op->emitOpError() << "expected a finite scale, got " << scale << " ("
+                             << constraint << ")";
+  for (IntegerAttr window : {left, right})
+    if (window && window.getInt() < 0)
+      return op->emitOpError() << "expected a window that is not negative, got "
+                               << window.getInt() << " (" << constraint << ")";
+  return success();
 }
 
 void mlir::posenc::nameScalarArguments(Region &region,

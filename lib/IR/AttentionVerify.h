@@ -20,6 +20,15 @@ FloatType getSumTypeFor(Type tensor);
 SmallVector<Type> getScoreArguments(Type query);
 SmallVector<Type> getWhereArguments(MLIRContext *context);
 
+/// Symbols of a tensor of heads, `(batch, tokens, heads, dim)` in its layout;
+/// packed tokens have no batch.
+SmallVector<int64_t> getHeadSymbols(int64_t batch, int64_t tokens,
+                                    int64_t heads, int64_t dim,
+                                    HeadLayout layout, bool isPacked);
+/// The dimensions of heads and of tokens.
+unsigned getHeadDimension(HeadLayout layout, bool isPacked);
+unsigned getTokenDimension(HeadLayout layout, bool isPacked);
+
 /// Checks a region that computes a scalar from scalars; an empty one is right.
 /// Errors end in `form` for its arguments and its terminator, in `body` for
 /// its operations.
@@ -49,8 +58,10 @@ LogicalResult verifyNorm(Operation *op, StringRef name, Value norm,
 LogicalResult verifyNormEps(Operation *op, bool hasNorm, FloatAttr eps,
                             StringRef constraint);
 
-/// Whether the real is absent, or a finite f64.
-bool isFinite(FloatAttr value);
+/// Checks attributes that are null where absent.
+LogicalResult verifyScaleAndWindow(Operation *op, FloatAttr scale,
+                                   IntegerAttr left, IntegerAttr right,
+                                   StringRef constraint);
 
 /// Gives the arguments of a score or where region their usual names.
 void nameScalarArguments(Region &region, OpAsmSetValueNameFn setName);

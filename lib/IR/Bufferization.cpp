@@ -20,13 +20,15 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// Destinations are written whole and never read.
+/// Destinations are written whole and never read, except where new values add
+/// to what is there.
 template <typename OpTy>
 struct PosencBufferization
     : DstBufferizableOpInterfaceExternalModel<PosencBufferization<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    return !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
+    return isa<OnlineAttentionOp, KvAppendOp>(op) ||
+           !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
   }
 
   /// A rotated tensor may take the place of its input, though of no other:
@@ -71,7 +73,8 @@ struct PosencBufferization
       }
       operands.push_back(value);
     }
-    mlir::clone(rewriter, op, /*newResultTypes=*/TypeRange(), operands);
+    mlir::posenc::detail::cloneWith(rewriter, op, /*resultTypes=*/TypeRange(),
+                                    operands);
     replaceOpWithBufferizedValues(rewriter, op, results);
     return success();
   }
@@ -82,6 +85,10 @@ struct PosencBufferization
 void mlir::posenc::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, PosencDialect *) {
+    AttentionOp::attachInterface<PosencBufferization<AttentionOp>>(*context);
+    OnlineAttentionOp::attachInterface<PosencBufferization<OnlineAttentionOp>>(
+        *context);
+    KvAppendOp::attachInterface<PosencBufferization<KvAppendOp>>(*context);
     SincosOp::attachInterface<PosencBufferization<SincosOp>>(*context);
     RotateOp::attachInterface<PosencBufferization<RotateOp>>(*context);
     RopeOp::attachInterface<PosencBufferization<RopeOp>>(*context);

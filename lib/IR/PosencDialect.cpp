@@ -8,6 +8,7 @@
 
 #include "posenc/IR/Posenc.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -55,6 +56,12 @@ void PosencDialect::registerAttributes() {
 #define GET_ATTRDEF_LIST
 #include "posenc/IR/PosencAttrs.cpp.inc"
       >();
+}
+
+Operation *PosencDialect::materializeConstant(OpBuilder &builder,
+                                              Attribute value, Type type,
+                                              Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,

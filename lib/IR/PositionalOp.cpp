@@ -20,6 +20,18 @@ static PositionalOpInterface positional(Operation *op) {
   return cast<PositionalOpInterface>(op);
 }
 
+Operation *mlir::posenc::detail::cloneWith(OpBuilder &builder, Operation *op,
+                                           TypeRange resultTypes,
+                                           ValueRange operands) {
+  OperationState state(op->getLoc(), op->getName(), operands, resultTypes,
+                       op->getAttrs());
+  for (Region &region : op->getRegions()) {
+    IRMapping mapping;
+    region.cloneInto(state.addRegion(), mapping);
+  }
+  return builder.create(state);
+}
+
 //===----------------------------------------------------------------------===//
 // Verification
 //===----------------------------------------------------------------------===//

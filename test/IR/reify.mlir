@@ -88,3 +88,45 @@ func.func @chain(%x: tensor<?x8xf32>, %p: i64) -> index {
   %2 = tensor.dim %1, %c0 : tensor<?x8xf32>
   return %2 : index
 }
+
+// CHECK-LABEL: func @attention(
+// CHECK-SAME: %[[O:[^:]+]]: tensor<?x?x8x8xf32>, %[[L:[^:]+]]: tensor<?x?x8xf32>
+// CHECK-DAG: %[[A:.+]] = tensor.dim %[[O]], %c1
+// CHECK-DAG: %[[B:.+]] = tensor.dim %[[L]], %c0
+// CHECK-NOT: posenc
+// CHECK: return %[[A]], %[[B]]
+func.func @attention(%o: tensor<?x?x8x8xf32>, %l: tensor<?x?x8xf32>, %q: tensor<?x?x8x8xf32>) -> (index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = posenc.attention ins(%q, %q, %q : tensor<?x?x8x8xf32>, tensor<?x?x8x8xf32>, tensor<?x?x8x8xf32>)
+    outs(%o, %l : tensor<?x?x8x8xf32>, tensor<?x?x8xf32>)
+  %0 = tensor.dim %r#0, %c1 : tensor<?x?x8x8xf32>
+  %1 = tensor.dim %r#1, %c0 : tensor<?x?x8xf32>
+  return %0, %1 : index, index
+}
+
+// CHECK-LABEL: func @online_attention(
+// CHECK-SAME: %[[A:[^:]+]]: tensor<1x?x8xf32>
+// CHECK: %[[D:.+]] = tensor.dim %[[A]], %c1
+// CHECK-NOT: posenc
+// CHECK: return %[[D]]
+func.func @online_attention(%a: tensor<1x?x8xf32>, %k: tensor<?x8xf32>, %m: tensor<1x?xf32>) -> index {
+  %c1 = arith.constant 1 : index
+  %r:3 = posenc.online_attention at(%c1, %c1, %c1, %c1) ins(%a, %k, %k : tensor<1x?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+    outs(%a, %m, %m : tensor<1x?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
+  %0 = tensor.dim %r#0, %c1 : tensor<1x?x8xf32>
+  return %0 : index
+}
+
+// CHECK-LABEL: func @kv_append(
+// CHECK-SAME: %[[C:[^:]+]]: tensor<2x?x8x8xf32>
+// CHECK: %[[D:.+]] = tensor.dim %[[C]], %c1
+// CHECK-NOT: posenc
+// CHECK: return %[[D]]
+func.func @kv_append(%c: tensor<2x?x8x8xf32>, %k: tensor<2x1x8x8xf32>, %n: tensor<2xi64>) -> index {
+  %c1 = arith.constant 1 : index
+  %r:2 = posenc.kv_append ins(%k, %k : tensor<2x1x8x8xf32>, tensor<2x1x8x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%c, %c : tensor<2x?x8x8xf32>, tensor<2x?x8x8xf32>)
+  %0 = tensor.dim %r#1, %c1 : tensor<2x?x8x8xf32>
+  return %0 : index
+}

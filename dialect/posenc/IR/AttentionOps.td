@@ -252,8 +252,110 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
   }];
 }
 
+def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
+    RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+      "getResultTilePosition", "getIterationDomainTileFromResultTile",
+      "generateResultTileValue"]>]> {
+  let summary = "a tile of attention, with running maxima and sums";
+  let description = [{
+    Adds some keys to the attention of some queries: one batch entry and the
+    query heads of one key head. Queries are `(heads, queries, dim)`, keys and
+    values `(keys, dim)`. The destinations are read and written: sums of values
+    `(heads, queries, values' dim)`, maxima and sums `(heads, queries)`, in f32,
+    or f64 for f64 tensors. With `s_j` the scores of a query, of those keys of
+    the tile that take part,
+
+    ```
+    max' = max(max, max_j s_j)      p_j = exp(s_j - max')      r = exp(max - max')
+    acc' = r * acc + sum_j p_j v_j                    sum' = r * sum + sum_j p_j
+    ```
+
+    Where `max'` is minus infinity, all `p_j` are 0 and `r` is 1. One starts
+    from `acc = 0`, `max` minus infinity and `sum = 0`, or with a sink from
+    `max` the sink and `sum = 1`. In the end the attention is `acc / sum`, 0
+    where `sum` is 0, and the logarithm of the sum is `max + ln(sum)`. Two
+    partial results, of different keys, add up by the same rule.
+
+    `at` has the batch entry, the first query head, the place of the first query
+    and the first key: what the regions get and what `causal` and the windows
+    compare. The next query has the next place. Keys from `keys` on, where that
+    is given, take no part, so that a tile may exceed the keys there are.
+    Scores, regions, `mask` and masks are those of `posenc.attention`, but for
+    `scale`, which is 1 if absent, and the mask's shape, which is `(heads,
+    queries, keys)`. Norms and rotations are done before.
+
+    Heads and queries are tiled in parallel, keys as a reduction.
+
+    ```mlir
+    func.func @tile(%q: tensor<4x64x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %b: index, %h: index, %i: index, %j: index, %n: index, %acc: tensor<4x64x128xf32>, %max: tensor<4x64xf32>, %sum: tensor<4x64xf32>) -> (tensor<4x64x128xf32>, tensor<4x64xf32>, tensor<4x64xf32>) {
+      %r:3 = posenc.online_attention causal at(%b, %h, %i, %j) keys(%n)
+        ins(%q, %k, %v : tensor<4x64x128xbf16>, tensor<?x128xbf16>, tensor<?x128xbf16>)
+        outs(%acc, %max, %sum : tensor<4x64x128xf32>, tensor<4x64xf32>, tensor<4x64xf32>)
+      return %r#0, %r#1, %r#2 : tensor<4x64x128xf32>, tensor<4x64xf32>, tensor<4x64xf32>
+    }
+    ```
+
+    Constraints:
+    - (online_attn_c1) there are three destinations.
+    - (online_attn_c2) queries, keys and values have one element type, and the
+      destinations that of the sums.
+    - (online_attn_c3) queries and the first destination have rank 3, keys,
+      values and the other destinations rank 2; the first four have a static
+      last dimension between 1 and 65536.
+    - (online_attn_c4) static sizes agree.
+    - (online_attn_c5) `mask` has rank 3; a static 1 stands for all.
+    - (online_attn_c6) `scale` is finite; windows are not negative.
+    - (online_attn_c7) the region `score` is as that of `posenc.attention`.
+    - (online_attn_c8) the region `where` is as that of `posenc.attention`.
+    - (online_attn_c9) operations in the regions are as those of
+      `posenc.attention`.
+    - (online_attn_c10) operands are all tensors or all memrefs, indices aside,
+      and there is a result for each tensor destination, of its type.
+  }];
+  let arguments = (ins
+    Index:$batch_index,
+    Index:$head_index,
+    Index:$query_index,
+    Index:$key_index,
+    Optional<Index>:$num_keys,
+    Posenc_Floats:$query,
+    Posenc_Floats:$key,
+    Posenc_Floats:$value,
+    Optional<Posenc_Mask>:$mask,
+    Variadic<Posenc_Sums>:$inits,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<I64Attr>:$window_left,
+    OptionalAttr<I64Attr>:$window_right,
+    UnitAttr:$causal);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$where);
+  let hasRegionVerifier = 1;
+  let assemblyFormat = [{
+    oilist(
+      `causal` $causal
+      | `window_left` `=` custom<Integer>($window_left)
+      | `window_right` `=` custom<Integer>($window_right)
+      | `scale` `=` custom<Real>($scale))
+    `at` `(` $batch_index `,` $head_index `,` $query_index `,` $key_index `)`
+    (`keys` `(` $num_keys^ `)`)?
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
+    custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
+    custom<ScoreRegions>($score, $where, ref(type($query)))
+  }];
+  let extraClassDeclaration = baseDeclaration # [{
+    /// The type of the destinations: f64 for f64 tensors, else f32.
+    ::mlir::FloatType getSumType();
+    /// The factor of the scores, 1 if none is given.
+    double getScoreScale();
+  }];
+}
+
 def Posenc_YieldOp : Op<PosencDialect, "yield", [
-    Pure, Terminator, ParentOneOf<["AttentionOp"]>]> {
+    Pure, Terminator, ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
   let summary = "the value of a region of attention";
   let arguments = (ins AnyTypeOf<[F64, F32, I1]>:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";

@@ -10,6 +10,8 @@
 #define POSENC_IR_POSENC_TD
 
 include "posenc/IR/AttentionOps.td"
+include "posenc/IR/BiasOps.td"
+include "posenc/IR/KvAppendOp.td"
 include "posenc/IR/RopeOps.td"
 include "posenc/IR/SinusoidalOp.td"
 

@@ -36,6 +36,9 @@ def PosencDialect : Dialect {
     split into. The string `posenc.name` on an argument or a result is its name
     in headers and metadata.
   }];
+  // What folds and canonicalizations create.
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

@@ -47,6 +47,11 @@ void getEffects(Operation *op,
                 SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
 Speculation::Speculatability getSpeculatability(Operation *op);
 
+/// Clones an operation with other operands and result types. As `mlir::clone`,
+/// which crashes on a region without blocks.
+Operation *cloneWith(OpBuilder &builder, Operation *op, TypeRange resultTypes,
+                     ValueRange operands);
+
 /// Emits an error that ends in `constraint` unless all static sizes with the
 /// same symbol agree.
 LogicalResult verifySymbols(Operation *op, StringRef constraint);

@@ -1,0 +1,92 @@
+//===- AttentionBuilders.cpp - building the regions -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionVerify.h"
+#include "posenc/IR/Attention.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Adds to a region, or makes it: `build` gets its arguments, of which a score
+/// is replaced by what the region yielded. `combine` puts the old and the new
+/// value together.
+static void
+extendRegion(OpBuilder &builder, Location loc, Region &region,
+             ArrayRef<Type> types, bool hasScore, BuildScalar build,
+             llvm::function_ref<Value(OpBuilder &, Value, Value)> combine) {
+  OpBuilder::InsertionGuard guard(builder);
+  Value yielded;
+  if (region.empty()) {
+    builder.createBlock(&region, region.end(), types,
+                        SmallVector<Location>(types.size(), loc));
+  } else {
+    auto yield = cast<YieldOp>(region.front().getTerminator());
+    yielded = yield.getValue();
+    yield.erase();
+    builder.setInsertionPointToEnd(&region.front());
+  }
+  SmallVector<Value> arguments(region.getArguments());
+  if (hasScore && yielded)
+    arguments.front() = yielded;
+  Value value = build(builder, loc, arguments);
+  if (yielded)
+    value = combine(builder, yielded, value);
+  YieldOp::create(builder, loc, value);
+}
+
+template <typename OpTy>
+static void extendScore(OpBuilder &builder, OpTy op, BuildScalar build) {
+  extendRegion(builder, op.getLoc(), op.getScore(),
+               getScoreArguments(op.getQuery().getType()), /*hasScore=*/true,
+               build, [](OpBuilder &, Value, Value score) { return score; });
+}
+
+template <typename OpTy>
+static void extendWhere(OpBuilder &builder, OpTy op, BuildScalar build) {
+  extendRegion(builder, op.getLoc(), op.getWhere(),
+               getWhereArguments(op.getContext()), /*hasScore=*/false, build,
+               [&](OpBuilder &nested, Value a, Value b) -> Value {
+                 return arith::AndIOp::create(nested, op.getLoc(), a, b);
+               });
+}
+
+void mlir::posenc::buildScore(OpBuilder &builder, AttentionOp op,
+                              BuildScalar build) {
+  extendScore(builder, op, build);
+}
+
+void mlir::posenc::buildScore(OpBuilder &builder, OnlineAttentionOp op,
+                              BuildScalar build) {
+  extendScore(builder, op, build);
+}
+
+void mlir::posenc::buildWhere(OpBuilder &builder, AttentionOp op,
+                              BuildScalar build) {
+  extendWhere(builder, op, build);
+}
+
+void mlir::posenc::buildWhere(OpBuilder &builder, OnlineAttentionOp op,
+                              BuildScalar build) {
+  extendWhere(builder, op, build);
+}
+
+void mlir::posenc::buildSoftCap(OpBuilder &builder, AttentionOp op,
+                                double cap) {
+  buildScore(
+      builder, op, [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+        Value score = arguments.front();
+        Value limit = arith::ConstantOp::create(
+            nested, loc, nested.getFloatAttr(score.getType(), cap));
+        Value ratio = arith::DivFOp::create(nested, loc, score, limit);
+        Value tanh = math::TanhOp::create(nested, loc, ratio);
+        return arith::MulFOp::create(nested, loc, tanh, limit).getResult();
+      });
+}

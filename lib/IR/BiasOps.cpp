@@ -1,0 +1,139 @@
+//===- BiasOps.cpp - biases by distance -------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/APInt.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::BigFloat;
+
+/// The value of a constant integer or index, if it is one.
+static std::optional<int64_t> getConstant(Attribute attr) {
+  if (auto integer = dyn_cast_or_null<IntegerAttr>(attr))
+    return integer.getValue().getSExtValue();
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// alibi
+//===----------------------------------------------------------------------===//
+
+double AlibiOp::getSlope(int64_t head) {
+  int64_t heads = getHeads();
+  int64_t n = int64_t{1} << llvm::Log2_64(heads);
+  BigFloat exponent = head < n ? BigFloat(-8.0 * (head + 1))
+                               : BigFloat(-4.0 * (2 * (head - n) + 1));
+  return pow(BigFloat(2.0), exponent / BigFloat(static_cast<double>(n)))
+      .toDouble();
+}
+
+LogicalResult AlibiOp::verify() {
+  int64_t heads = getHeads();
+  if (heads < 1 || heads > 65536)
+    return emitOpError() << "expected between 1 and 65536 heads, got " << heads
+                         << " (alibi_c1)";
+  return success();
+}
+
+OpFoldResult AlibiOp::fold(FoldAdaptor adaptor) {
+  std::optional<int64_t> head = getConstant(adaptor.getHead());
+  std::optional<int64_t> query = getConstant(adaptor.getQuery());
+  std::optional<int64_t> key = getConstant(adaptor.getKey());
+  if (!head || !query || !key || *head < 0 ||
+      *head >= static_cast<int64_t>(getHeads()))
+    return {};
+  // The difference of two indices wraps, as it does at run time.
+  APInt distance =
+      (APInt(64, *query, /*isSigned=*/true) - APInt(64, *key, true)).abs();
+  auto type = cast<FloatType>(getType());
+  APFloat slope(getSlope(*head)), factor(type.getFloatSemantics());
+  bool losesInfo;
+  slope.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  factor.convertFromAPInt(distance, /*IsSigned=*/false,
+                          APFloat::rmNearestTiesToEven);
+  slope.multiply(factor, APFloat::rmNearestTiesToEven);
+  slope.changeSign();
+  return FloatAttr::get(type, slope);
+}
+
+//===----------------------------------------------------------------------===//
+// t5_bucket
+//===----------------------------------------------------------------------===//
+
+static APInt power(APInt base, uint64_t exponent) {
+  APInt result(base.getBitWidth(), 1);
+  for (; exponent != 0; exponent /= 2) {
+    if (exponent % 2 != 0)
+      result *= base;
+    base *= base;
+  }
+  return result;
+}
+
+/// The least integer `t` with `t^k >= far^m * near^(k-m)`.
+static int64_t getThreshold(int64_t near, int64_t far, int64_t k, int64_t m) {
+  BigFloat root = BigFloat(near) * pow(BigFloat(far) / BigFloat(near),
+                                       BigFloat(m) / BigFloat(k));
+  BigFloat nearest = floor(root + BigFloat(0.5));
+  BigFloat difference = root - nearest, margin(0x1p-64);
+  if (difference > margin || BigFloat(0.0) - difference > margin)
+    return static_cast<int64_t>(ceil(root).toDouble());
+  // So near to an integer only the integers themselves tell. Squaring in
+  // power() overflows where the product no longer takes part.
+  int64_t t = static_cast<int64_t>(nearest.toDouble());
+  unsigned width = 32 * (k + 1);
+  auto wide = [&](int64_t value) { return APInt(width, value); };
+  bool reaches =
+      power(wide(t), k).uge(power(wide(far), m) * power(wide(near), k - m));
+  return reaches ? t : t + 1;
+}
+
+SmallVector<int64_t> T5BucketOp::getThresholds() {
+  int64_t n = getNumBuckets(), exact = n / 2;
+  SmallVector<int64_t> thresholds;
+  for (int64_t m = 1; m < n; ++m)
+    thresholds.push_back(m <= exact ? m
+                                    : getThreshold(exact, getMaxDistance(),
+                                                   n - exact, m - exact));
+  return thresholds;
+}
+
+LogicalResult T5BucketOp::verify() {
+  int64_t buckets = getBuckets(), distance = getMaxDistance();
+  bool isBidirectional = getBidirectional();
+  if (buckets < (isBidirectional ? 4 : 2) || buckets > 1024 ||
+      (isBidirectional && buckets % 2 != 0))
+    return emitOpError() << "expected "
+                         << (isBidirectional ? "an even number of buckets "
+                                               "between 4 and 1024"
+                                             : "between 2 and 1024 buckets")
+                         << ", got " << buckets << " (t5_bucket_c1)";
+  if (distance <= getNumBuckets() / 2 || distance > INT32_MAX)
+    return emitOpError() << "expected max_distance between "
+                         << getNumBuckets() / 2 + 1 << " and " << INT32_MAX
+                         << ", got " << distance << " (t5_bucket_c2)";
+  return success();
+}
+
+OpFoldResult T5BucketOp::fold(FoldAdaptor adaptor) {
+  std::optional<int64_t> relative = getConstant(adaptor.getRelative());
+  if (!relative || *relative == INT64_MIN)
+    return {};
+  int64_t bucket = 0, distance = std::max<int64_t>(-*relative, 0);
+  if (getBidirectional()) {
+    distance = std::abs(*relative);
+    bucket = *relative > 0 ? getNumBuckets() : 0;
+  }
+  for (int64_t threshold : getThresholds())
+    bucket += threshold <= distance;
+  return IntegerAttr::get(getType(), bucket);
+}

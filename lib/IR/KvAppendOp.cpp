@@ -1,0 +1,139 @@
+//===- KvAppendOp.cpp - posenc.kv_append ------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionVerify.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+/// The sizes that dimensions of operands share.
+enum Size : int64_t {
+  Own = -1,
+  Batch,
+  Tokens,
+  Heads,
+  Dim,
+  ValueDim,
+  CacheEntries,
+  CacheTokens
+};
+} // namespace
+
+// No dimension is a loop over positions.
+int64_t KvAppendOp::getNumLoops() { return 0; }
+
+SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
+  auto type =
+      cast<ShapedType>(getOperation()->getOperand(operandNumber).getType());
+  // With lengths each batch entry has its cache entry.
+  int64_t entries = getLengths() ? Batch : CacheEntries;
+  auto is = [&](unsigned group) {
+    OperandRange range = getODSOperands(group);
+    return !range.empty() && operandNumber == range.getBeginOperandIndex();
+  };
+  SmallVector<int64_t> tokens;
+  if (!arePackedRows())
+    tokens.push_back(Batch);
+  tokens.push_back(Tokens);
+  SmallVector<int64_t> symbols;
+  if (is(0) || is(1)) {
+    symbols = getHeadSymbols(Batch, Tokens, Heads, is(0) ? Dim : ValueDim,
+                             getLayout(), arePackedRows());
+  } else if (is(2)) {
+    symbols = tokens;
+    if (RotationAttr rotation = getRotationAttr();
+        rotation && rotation.getAxes())
+      symbols.insert(symbols.begin(), Own);
+  } else if (is(3)) {
+    symbols = {Dim};
+  } else if (is(4)) {
+    symbols = {Batch};
+  } else if (is(5)) {
+    symbols = tokens;
+  } else {
+    symbols = getHeadSymbols(entries, CacheTokens, Heads,
+                             is(6) ? Dim : ValueDim, getCacheLayout(),
+                             /*isPacked=*/false);
+  }
+  // A rank that is wrong is an error of its own.
+  symbols.resize(type.getRank(), Own);
+  return symbols;
+}
+
+bool KvAppendOp::arePackedRows() {
+  return getSlots() && cast<ShapedType>(getKey().getType()).getRank() == 3;
+}
+
+unsigned KvAppendOp::getHeadDim() {
+  return getHeadDimension(getLayout(), arePackedRows());
+}
+
+unsigned KvAppendOp::getTokenDim() {
+  return getTokenDimension(getLayout(), arePackedRows());
+}
+
+unsigned KvAppendOp::getCacheHeadDim() {
+  return getHeadDimension(getCacheLayout(), /*isPacked=*/false);
+}
+
+unsigned KvAppendOp::getCacheTokenDim() {
+  return getTokenDimension(getCacheLayout(), /*isPacked=*/false);
+}
+
+LogicalResult KvAppendOp::verify() {
+  // The generic form says how many operands there are of each kind.
+  for (unsigned group : {0, 1})
+    if (getODSOperands(group).size() != 1)
+      return emitOpError()
+             << "expected one operand each for key and value, got "
+             << getODSOperands(group).size();
+  if (getInits().size() != 2)
+    return emitOpError() << "expected two destinations, got "
+                         << getInits().size() << " (kv_append_c1)";
+  Type element = getElementTypeOrSelf(getKey().getType());
+  for (Value value : {getValue(), getNorm(), getInits()[0], getInits()[1]})
+    if (value && getElementTypeOrSelf(value.getType()) != element)
+      return emitOpError() << "expected element type " << element << ", got "
+                           << value.getType() << " (kv_append_c2)";
+
+  int64_t rank = arePackedRows() ? 3 : 4;
+  StringRef c3 = "kv_append_c3";
+  if (failed(verifyHeads(*this, "key", getKey().getType(), rank, c3)) ||
+      failed(verifyHeads(*this, "value", getValue().getType(), rank, c3)) ||
+      failed(verifyHeads(*this, "key cache", getInits()[0].getType(), 4, c3)) ||
+      failed(verifyHeads(*this, "value cache", getInits()[1].getType(), 4, c3)))
+    return failure();
+
+  if (static_cast<bool>(getLengths()) == static_cast<bool>(getSlots()))
+    return emitOpError() << "expected either lengths or slots (kv_append_c5)";
+  if (Value lengths = getLengths())
+    if (failed(
+            verifyRank(*this, "lengths", lengths.getType(), 1, "kv_append_c5")))
+      return failure();
+  if (Value slots = getSlots())
+    if (failed(verifyRank(*this, "slots", slots.getType(), rank - 2,
+                          "kv_append_c5")))
+      return failure();
+
+  if (failed(verifyHeadRotation(*this, "keys", getKey().getType(),
+                                getRotationAttr(), getPositions(), rank - 2,
+                                "kv_append_c6", "kv_append_c7")))
+    return failure();
+  if (getRotationAttr() && getSlots() && !getPositions())
+    return emitOpError()
+           << "expected positions of the keys in slots (kv_append_c7)";
+  if (failed(verifyNorm(*this, "norm", getNorm(), "kv_append_c8")) ||
+      failed(verifyNormEps(*this, static_cast<bool>(getNorm()),
+                           getNormEpsAttr(), "kv_append_c8")) ||
+      failed(detail::verifySymbols(*this, "kv_append_c4")))
+    return failure();
+  return detail::verifyDestinations(*this, "kv_append_c9");
+}

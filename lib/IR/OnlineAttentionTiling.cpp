@@ -1,0 +1,137 @@
+//===- OnlineAttentionTiling.cpp - tiles of the tile ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Heads, queries, keys: the first symbols of dimensions.
+static constexpr int64_t kNumLoops = 3;
+
+SmallVector<utils::IteratorType> OnlineAttentionOp::getLoopIteratorTypes() {
+  return {utils::IteratorType::parallel, utils::IteratorType::parallel,
+          utils::IteratorType::reduction};
+}
+
+SmallVector<Range> OnlineAttentionOp::getIterationDomain(OpBuilder &builder) {
+  auto getSize = [&](Value value, int64_t dim) -> OpFoldResult {
+    auto type = cast<ShapedType>(value.getType());
+    if (!type.isDynamicDim(dim))
+      return builder.getIndexAttr(type.getDimSize(dim));
+    return tensor::getMixedSize(builder, getLoc(), value, dim);
+  };
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  return {{zero, getSize(getQuery(), 0), one},
+          {zero, getSize(getQuery(), 1), one},
+          {zero, getSize(getKey(), 0), one}};
+}
+
+/// The slice of an operand that a tile of the loops needs.
+static void getSlice(OnlineAttentionOp op, OpBuilder &builder,
+                     OpOperand &operand, ArrayRef<OpFoldResult> offsets,
+                     ArrayRef<OpFoldResult> sizes,
+                     SmallVector<OpFoldResult> &sliceOffsets,
+                     SmallVector<OpFoldResult> &sliceSizes) {
+  SmallVector<int64_t> symbols = op.getDimSymbols(operand.getOperandNumber());
+  SmallVector<OpFoldResult> whole =
+      tensor::getMixedSizes(builder, op.getLoc(), operand.get());
+  for (auto [dim, symbol] : llvm::enumerate(symbols)) {
+    bool isLoop = symbol >= 0 && symbol < kNumLoops;
+    sliceOffsets.push_back(isLoop ? offsets[symbol]
+                                  : OpFoldResult(builder.getIndexAttr(0)));
+    sliceSizes.push_back(isLoop ? sizes[symbol] : whole[dim]);
+  }
+}
+
+FailureOr<TilingResult>
+OnlineAttentionOp::getTiledImplementation(OpBuilder &builder,
+                                          ArrayRef<OpFoldResult> offsets,
+                                          ArrayRef<OpFoldResult> sizes) {
+  if (!llvm::all_of(getInits().getTypes(), llvm::IsaPred<RankedTensorType>))
+    return failure();
+  SmallVector<Value> operands;
+  SmallVector<Operation *> slices;
+  SmallVector<Type> resultTypes;
+  unsigned firstIndex = getHeadIndexMutable().getOperandNumber();
+  for (OpOperand &operand : getOperation()->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    Value value = operand.get();
+    if (number >= firstIndex && number < firstIndex + kNumLoops) {
+      // The tile knows which heads, queries and keys it has.
+      OpFoldResult offset = offsets[number - firstIndex];
+      if (!isZeroInteger(offset))
+        value = getValueOrCreateConstantIndexOp(
+            builder, getLoc(),
+            affine::makeComposedFoldedAffineApply(
+                builder, getLoc(),
+                builder.getAffineDimExpr(0) + builder.getAffineDimExpr(1),
+                {OpFoldResult(value), offset}));
+    } else if (isa<RankedTensorType>(value.getType())) {
+      SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
+      getSlice(*this, builder, operand, offsets, sizes, sliceOffsets,
+               sliceSizes);
+      SmallVector<OpFoldResult> strides(sliceSizes.size(),
+                                        builder.getIndexAttr(1));
+      auto slice = tensor::ExtractSliceOp::create(
+          builder, getLoc(), value, sliceOffsets, sliceSizes, strides);
+      slices.push_back(slice);
+      value = slice;
+      if (isDpsInit(&operand))
+        resultTypes.push_back(slice.getType());
+    }
+    operands.push_back(value);
+  }
+  Operation *tiled =
+      detail::cloneWith(builder, getOperation(), resultTypes, operands);
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+}
+
+LogicalResult OnlineAttentionOp::getResultTilePosition(
+    OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
+    SmallVector<OpFoldResult> &resultSizes) {
+  OpOperand *init = getTiedOpOperand(getOperation()->getResult(resultNumber));
+  getSlice(*this, builder, *init, offsets, sizes, resultOffsets, resultSizes);
+  return success();
+}
+
+LogicalResult OnlineAttentionOp::getIterationDomainTileFromResultTile(
+    OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes) {
+  // All keys, and the first result's last dimension whole.
+  auto type = cast<ShapedType>(getInits()[resultNumber].getType());
+  if (type.getRank() > 2 && (!isZeroInteger(offsets[2]) ||
+                             !isConstantIntValue(sizes[2], type.getDimSize(2))))
+    return failure();
+  SmallVector<Range> domain = getIterationDomain(builder);
+  domainOffsets.assign({offsets[0], offsets[1], domain[2].offset});
+  domainSizes.assign({sizes[0], sizes[1], domain[2].size});
+  return success();
+}
+
+FailureOr<TilingResult> OnlineAttentionOp::generateResultTileValue(
+    OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> domainOffsets, domainSizes;
+  if (failed(getIterationDomainTileFromResultTile(
+          builder, resultNumber, offsets, sizes, domainOffsets, domainSizes)))
+    return failure();
+  FailureOr<TilingResult> tile =
+      getTiledImplementation(builder, domainOffsets, domainSizes);
+  if (failed(tile))
+    return failure();
+  return TilingResult{
+      tile->tiledOps, {tile->tiledValues[resultNumber]}, tile->generatedSlices};
+}

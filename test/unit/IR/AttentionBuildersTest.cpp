@@ -1,0 +1,125 @@
+//===- AttentionBuildersTest.cpp - regions by C++ ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtils.h"
+
+#include "posenc/IR/Attention.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+struct AttentionBuildersTest : AttrTest {
+  AttentionBuildersTest() {
+    context.loadDialect<arith::ArithDialect, func::FuncDialect,
+                        math::MathDialect>();
+  }
+
+  /// Makes `module` a function with a plain attention of the type, which is the
+  /// result.
+  AttentionOp makeAttention(const std::string &element) {
+    std::string type = "tensor<2x5x4x8x" + element + ">";
+    module = parseSourceString<ModuleOp>(
+        "func.func @f(%q: " + type +
+            ") { %r = posenc.attention ins(%q, %q, %q : " + type + ", " + type +
+            ", " + type + ") outs(%q : " + type + ") return }",
+        &context);
+    AttentionOp result;
+    module->walk([&](AttentionOp op) { result = op; });
+    return result;
+  }
+
+  /// The names of the operations in a region.
+  static SmallVector<StringRef> getNames(Region &region) {
+    SmallVector<StringRef> names;
+    for (Operation &op : region.front())
+      names.push_back(op.getName().getStringRef());
+    return names;
+  }
+
+  OwningOpRef<ModuleOp> module;
+};
+
+TEST_F(AttentionBuildersTest, SoftCap) {
+  for (const char *element : {"f32", "bf16", "f64"}) {
+    AttentionOp op = makeAttention(element);
+    OpBuilder builder(op);
+    buildSoftCap(builder, op, 50.0);
+    EXPECT_TRUE(succeeded(verify(*module)));
+    EXPECT_EQ(
+        getNames(op.getScore()),
+        (SmallVector<StringRef>{"arith.constant", "arith.divf", "math.tanh",
+                                "arith.mulf", "posenc.yield"}));
+    Block &block = op.getScore().front();
+    auto limit = cast<arith::ConstantOp>(block.front());
+    EXPECT_EQ(limit.getValue(), builder.getFloatAttr(op.getSumType(), 50.0));
+    // cap * tanh(score / cap), and not the other way round.
+    auto product = cast<arith::MulFOp>(
+        block.getTerminator()->getOperand(0).getDefiningOp());
+    auto tanh = product.getLhs().getDefiningOp<math::TanhOp>();
+    ASSERT_TRUE(tanh);
+    auto ratio = tanh.getOperand().getDefiningOp<arith::DivFOp>();
+    ASSERT_TRUE(ratio);
+    EXPECT_EQ(ratio.getLhs(), block.getArgument(0));
+    EXPECT_EQ(ratio.getRhs(), limit.getResult());
+    EXPECT_EQ(product.getRhs(), limit.getResult());
+    EXPECT_TRUE(op.getWhere().empty());
+  }
+}
+
+TEST_F(AttentionBuildersTest, ScoresFollowEachOther) {
+  AttentionOp op = makeAttention("f32");
+  OpBuilder builder(op);
+  buildSoftCap(builder, op, 30.0);
+  Value capped = op.getScore().front().getTerminator()->getOperand(0);
+  buildScore(builder, op, [&](OpBuilder &b, Location loc, ValueRange args) {
+    EXPECT_EQ(args.size(), 5u);
+    EXPECT_EQ(args[0], capped);
+    Value bias = AlibiOp::create(b, loc, args[0].getType(), args[2], args[3],
+                                 args[4], /*heads=*/4);
+    return arith::AddFOp::create(b, loc, args[0], bias).getResult();
+  });
+  EXPECT_TRUE(succeeded(verify(*module)));
+  EXPECT_EQ(getNames(op.getScore()),
+            (SmallVector<StringRef>{"arith.constant", "arith.divf", "math.tanh",
+                                    "arith.mulf", "posenc.alibi", "arith.addf",
+                                    "posenc.yield"}));
+}
+
+TEST_F(AttentionBuildersTest, MasksBothHold) {
+  AttentionOp op = makeAttention("f32");
+  OpBuilder builder(op);
+  auto compare = [](arith::CmpIPredicate predicate) {
+    return [predicate](OpBuilder &b, Location loc, ValueRange args) -> Value {
+      EXPECT_EQ(args.size(), 4u);
+      return arith::CmpIOp::create(b, loc, predicate, args[2], args[3]);
+    };
+  };
+  buildWhere(builder, op, compare(arith::CmpIPredicate::sge));
+  buildWhere(builder, op, compare(arith::CmpIPredicate::ne));
+  EXPECT_TRUE(succeeded(verify(*module)));
+  EXPECT_EQ(getNames(op.getWhere()),
+            (SmallVector<StringRef>{"arith.cmpi", "arith.cmpi", "arith.andi",
+                                    "posenc.yield"}));
+}
+
+TEST_F(AttentionBuildersTest, ScaleAndSums) {
+  AttentionOp op = makeAttention("f16");
+  EXPECT_EQ(op.getScoreScale(), 1.0 / std::sqrt(8.0));
+  EXPECT_TRUE(op.getSumType().isF32());
+  EXPECT_TRUE(makeAttention("f64").getSumType().isF64());
+}
+
+} // namespace
