@@ -128,7 +128,8 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   if (!dps)
     return;
   OpOperand *init = dps.getTiedOpOperand(result);
-  if (!isa<PositionalOpInterface>(result.getOwner()) &&
+  auto positional = dyn_cast<PositionalOpInterface>(result.getOwner());
+  if ((!positional || positional.readsDestinations()) &&
       !init->get().getDefiningOp<tensor::EmptyOp>())
     return;
   rewriter.setInsertionPoint(dps);

@@ -20,14 +20,13 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// Destinations are written whole and never read, except where new values add
-/// to what is there.
+/// Only operations whose interface says so read what destinations hold.
 template <typename OpTy>
 struct PosencBufferization
     : DstBufferizableOpInterfaceExternalModel<PosencBufferization<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    return isa<OnlineAttentionOp, KvAppendOp>(op) ||
+    return cast<PositionalOpInterface>(op).readsDestinations() ||
            !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
   }
 

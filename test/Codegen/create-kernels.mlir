@@ -46,6 +46,51 @@ func.func @both(%x: tensor<4x16xf32>, %p: tensor<4xi64>) -> (tensor<4x16xf32>, t
 
 // -----
 
+// Attention of one sequence to itself has the sizes B and S; the output is
+// written whole, whatever its destination was.
+// CHECK-LABEL: func.func @attention
+// CHECK-SAME: %[[OUT:[^:]+]]: memref<?x?x8x16xf32,
+// CHECK-SAME: inputs = [#posenc.arg<"in0", tensor<?x?x8x16xf32>, [0, 1]>, #posenc.arg<"in1", tensor<?x?x2x16xf32>, [0, 1]>, #posenc.arg<"in2", tensor<?x?xi64>, [0, 1]>]
+// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x?x8x16xf32>, [0, 1]>], sizes = [-1, -1], in_place = [-1]
+// CHECK: %[[TO:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
+// CHECK: posenc.attention {{.*}} outs(%[[TO]] :
+func.func @attention(%q: tensor<?x?x8x16xf32>, %k: tensor<?x?x2x16xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x8x16xf32> {
+  %r = posenc.attention causal query_rotation = <pairing = half, frequencies = <dim = 16>>
+    key_rotation = <pairing = half, frequencies = <dim = 16>>
+    ins(%q, %k, %k : tensor<?x?x8x16xf32>, tensor<?x?x2x16xf32>, tensor<?x?x2x16xf32>)
+    query_positions(%p : tensor<?x?xi64>) key_positions(%p : tensor<?x?xi64>)
+    outs(%q : tensor<?x?x8x16xf32>)
+  return %r : tensor<?x?x8x16xf32>
+}
+
+// -----
+
+// A step of decoding has the sizes B and K.
+// CHECK-LABEL: func.func @decode
+// CHECK-SAME: inputs = [#posenc.arg<"in0", tensor<?x1x8x16xf16>, [0]>, #posenc.arg<"in1", tensor<?x2x?x16xf16>, [0, 1]>, #posenc.arg<"in2", tensor<?x2x?x16xf16>, [0, 1]>, #posenc.arg<"in3", tensor<?xi64>, [0]>]
+// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x1x8x16xf16>, [0]>], sizes = [-1, -1]
+func.func @decode(%q: tensor<?x1x8x16xf16>, %k: tensor<?x2x?x16xf16>, %v: tensor<?x2x?x16xf16>, %n: tensor<?xi64>) -> tensor<?x1x8x16xf16> {
+  %r = posenc.attention key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x8x16xf16>, tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>)
+    lengths(%n : tensor<?xi64>) outs(%q : tensor<?x1x8x16xf16>)
+  return %r : tensor<?x1x8x16xf16>
+}
+
+// -----
+
+// The rows that caches keep come from the caches.
+// CHECK-LABEL: func.func @append
+// CHECK-SAME: %[[K:[^:]+]]: tensor<?x?x2x16xf16>{{.*}}, %[[N:[^:]+]]: tensor<?xi64>{{.*}}, %[[A:[^:]+]]: tensor<?x?x2x16xf16>{{.*}}, %[[B:[^:]+]]: tensor<?x?x2x16xf16>
+// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x?x2x16xf16>, [0, 2]>, #posenc.arg<"out1", tensor<?x?x2x16xf16>, [0, 2]>], sizes = [-1, -1, -1]
+// CHECK: posenc.kv_append {{.*}} outs(%[[A]], %[[B]] :
+func.func @append(%k: tensor<?x?x2x16xf16>, %n: tensor<?xi64>, %a: tensor<?x?x2x16xf16>, %b: tensor<?x?x2x16xf16>) -> (tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>) {
+  %r:2 = posenc.kv_append ins(%k, %k : tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>) lengths(%n : tensor<?xi64>)
+    outs(%a, %b : tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>)
+  return %r#0, %r#1 : tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>
+}
+
+// -----
+
 // Private functions are left alone.
 // CHECK-LABEL: func.func private @helper
 // CHECK-NOT: posenc.abi

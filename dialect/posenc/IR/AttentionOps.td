@@ -347,6 +347,8 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];
   let extraClassDeclaration = baseDeclaration # [{
+    /// Overrides the interface's.
+    bool readsDestinations() { return true; }
     /// The type of the destinations: f64 for f64 tensors, else f32.
     ::mlir::FloatType getSumType();
     /// The factor of the scores, 1 if none is given.

@@ -91,6 +91,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     custom<Destinations>($inits, type($inits), type($results)) attr-dict
   }];
   let extraClassDeclaration = baseDeclaration # [{
+    /// Overrides the interface's.
+    bool readsDestinations() { return true; }
     /// Whether new rows have no batch.
     bool arePackedRows();
     /// The dimensions of heads and of tokens, in the new rows and the caches.

@@ -42,7 +42,7 @@ def Posenc_PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
   let cppNamespace = "::mlir::posenc";
   let description = [{
     An operation that does the same at every position of a grid. Its loops are
-    the dimensions of that grid; every dimension of every operand is either
+    the dimensions of that grid, none if it has no such grid; every dimension of every operand is either
     one of the loops, or a size that some operands have in common, or its own.
     Tiling, shape checks and the sizes of a C entry follow from this alone.
   }];
@@ -59,6 +59,11 @@ def Posenc_PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
       index in the only loop is added, else nothing.
     }], "std::optional<unsigned>", "getScalarPositionOperand", (ins),
       /*methodBody=*/"", /*defaultImplementation=*/"return std::nullopt;">,
+    InterfaceMethod<[{
+      Whether what the destinations hold is part of the results; else they are
+      written whole.
+    }], "bool", "readsDestinations", (ins),
+      /*methodBody=*/"", /*defaultImplementation=*/"return false;">,
   ];
 }
 
