@@ -88,6 +88,18 @@ BigFloat log(const BigFloat &a) {
   return result;
 }
 
+BigFloat cos(const BigFloat &radians) {
+  BigFloat result;
+  mpfr_cos(result.impl->value, radians.impl->value, MPFR_RNDN);
+  return result;
+}
+
+BigFloat sin(const BigFloat &radians) {
+  BigFloat result;
+  mpfr_sin(result.impl->value, radians.impl->value, MPFR_RNDN);
+  return result;
+}
+
 BigFloat floor(const BigFloat &a) {
   BigFloat result;
   mpfr_floor(result.impl->value, a.impl->value);

@@ -65,7 +65,9 @@ static const Family kFamilies[] = {
     // Measured on EPYC 7003: from 2 KiB to 16 KiB ahead is the same; streaming
     // pays from half of the last cache, as inputs want the other half; tables
     // that are streamed take up to twice as long.
-    {llvm::Triple::x86_64, "", {8 * kKiB, 4 * kMiB, 16 * kMiB, 0, 8, 4 * kKiB}},
+    {llvm::Triple::x86_64,
+     "",
+     {8 * kKiB, 4 * kMiB, 16 * kMiB, 16 * kMiB, 8, 4 * kKiB}},
     // There are no streaming stores: `stnp` is a hint that few heed.
     {llvm::Triple::aarch64, "", {8 * kKiB, 4 * kMiB, 0, 0, 8, 4 * kKiB}}};
 

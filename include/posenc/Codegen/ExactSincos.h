@@ -18,10 +18,13 @@
 // the two bits that matter for the quadrant, and 62 for the angle, survive
 // however often the product has gone round.
 //
-// A table promises each entry to a unit of its own last place, next to a zero
-// too, which takes all 64 bits. A rotation multiplies and adds the two, so that
-// what counts is the error against 1: the upper 32 bits, 2^-32 of a turn, are
-// 40 times finer than that.
+// The entries. In f32 each is the nearest one, which is what makes it possible
+// to compute it in another way, too: whatever is known to round to the same
+// number has the same bits. Tables of f64 are within 2 units in the last place.
+//
+// A rotation multiplies and adds the two, so that what counts is the error
+// against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 40 times finer
+// than that, and the arithmetic is f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +36,6 @@
 #include "mlir/IR/Builders.h"
 
 namespace mlir::posenc {
-
-class ElementwiseBuilder;
 
 /// Emits the cos and sin of phases, on scalars or on vectors.
 class ExactSincos {
@@ -55,13 +56,14 @@ public:
   static Value emitPhaseOfHigh(OpBuilder &builder, Location loc, Value position,
                                Value high, Value low);
 
-  /// For a table, from the phase: f32, or f64 if `wide`; largest error 0.8
-  /// units in the last place.
-  Result emit(OpBuilder &builder, Location loc, Value phase, bool wide) const;
+  /// The cos and sin in f64, for entries of type `type`: for f64 within 2 units
+  /// in the last place, for others within 2^-46 of what they are; next to zero
+  /// within 2^-61.
+  Result emit(OpBuilder &builder, Location loc, Value phase, Type type) const;
 
-  /// For a table of bf16 or f16, in f32: largest error 1.3 units in the last
-  /// place of that.
-  Result emitNarrow(OpBuilder &builder, Location loc, Value phase) const;
+  /// Them in that type. 16 bits are rounded from f32.
+  static Value emitRounding(OpBuilder &builder, Location loc, Value entries,
+                            Type type);
 
   /// For a rotation, in f32, from the upper 32 bits of the phase, as i32 or a
   /// vector of it; largest error 2^-23.6 times the factor.
@@ -69,15 +71,8 @@ public:
                          Value phaseTop) const;
 
 private:
-  Result emitFromRest(ElementwiseBuilder &b, Value top, Value rest) const;
-  Value emitSinTail(ElementwiseBuilder &b, Value z) const;
-  Value emitCosTail(ElementwiseBuilder &b, Value z) const;
-  Value emitSeries(ElementwiseBuilder &b, Value z,
-                   ArrayRef<double> coefficients) const;
-
   double factorHigh, factorLow;
   double halfPiHigh, halfPiLow; // of factor*pi/2, in f32
-  double factorHighF32, factorLowF32;
   bool inverse;
 };
 

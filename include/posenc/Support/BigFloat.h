@@ -45,6 +45,8 @@ public:
   friend BigFloat pow(const BigFloat &base, const BigFloat &exponent);
   /// Natural logarithm.
   friend BigFloat log(const BigFloat &a);
+  friend BigFloat cos(const BigFloat &radians);
+  friend BigFloat sin(const BigFloat &radians);
   friend BigFloat floor(const BigFloat &a);
   friend BigFloat ceil(const BigFloat &a);
 

@@ -26,7 +26,7 @@ struct Tuning {
   /// Tensors of this size or more are written past the cache where they are
   /// not read before; 0: none. Tables of cos and sin have a limit of their own:
   /// lines that are computed fill slowly.
-  uint64_t streamFrom = 16 << 20, streamTablesFrom = 0;
+  uint64_t streamFrom = 16 << 20, streamTablesFrom = 16 << 20;
   /// For how many positions in a row cos and sin are computed before the first
   /// row is rotated, where all rows of a position are at most `blockBelow`.
   uint64_t blockPositions = 8;

@@ -29,22 +29,29 @@ BF16Halves mlir::posenc::splitBF16(OpBuilder &builder, Location loc,
           b.cast<arith::BitcastOp>(f32, odd)};
 }
 
-Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
-                             BF16Halves halves) {
-  ElementwiseBuilder b(builder, loc, halves.even);
+Value mlir::posenc::roundBF16(OpBuilder &builder, Location loc, Value value) {
+  ElementwiseBuilder b(builder, loc, value);
+  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
+  Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
+  return b.addi(b.addi(bits, b.i32(0x7fff)), odd);
+}
 
-  auto round = [&](Value value) {
-    Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
-    Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
-    return b.addi(b.addi(bits, b.i32(0x7fff)), odd);
-  };
-  Value even = b.shru(round(halves.even), b.i32(16));
-  Value odd = b.andi(round(halves.odd), b.i32(0xffff0000));
-  Value words = b.ori(even, odd);
+Value mlir::posenc::joinRoundedBF16(OpBuilder &builder, Location loc,
+                                    BF16Halves bits) {
+  ElementwiseBuilder b(builder, loc, bits.even);
+  Value words =
+      b.ori(b.shru(bits.even, b.i32(16)), b.andi(bits.odd, b.i32(0xffff0000)));
   int64_t length = cast<VectorType>(words.getType()).getNumElements();
   return vector::BitCastOp::create(
       builder, loc, VectorType::get({2 * length}, builder.getBF16Type()),
       words);
+}
+
+Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
+                             BF16Halves halves) {
+  return joinRoundedBF16(builder, loc,
+                         {roundBF16(builder, loc, halves.even),
+                          roundBF16(builder, loc, halves.odd)});
 }
 
 SmallVector<int64_t> mlir::posenc::getHalvesOrder(int64_t count,

@@ -75,3 +75,12 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
   bool hasFewRows = bytes && uint64_t(*bytes) <= tuning.blockBelow;
   return hasFewRows ? static_cast<int64_t>(tuning.blockPositions) : 1;
 }
+
+int64_t mlir::posenc::getPositionsPerTile(PositionalOpInterface op,
+                                          const Tuning &tuning) {
+  if (op.getNumLoops() == 0 || !isa<SincosOp, SinusoidalOp>(op.getOperation()))
+    return getPositionsPerBlock(op, tuning);
+  constexpr int64_t bytes = 1 << 20, least = 256, most = 1024;
+  return std::clamp(bytes / std::max<int64_t>(getRowBytes(op).value_or(1), 1),
+                    least, most);
+}

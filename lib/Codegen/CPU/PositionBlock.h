@@ -21,6 +21,10 @@ namespace mlir::posenc {
 /// prefetched worse.
 int64_t getPositionsPerBlock(PositionalOpInterface op, const Tuning &tuning);
 
+/// How many positions in a row are a part of the work on their own: a block, or
+/// so many rows of a table that what they share is little of it.
+int64_t getPositionsPerTile(PositionalOpInterface op, const Tuning &tuning);
+
 /// Whether the rows of a position are apart in memory, and those of
 /// neighbouring positions side by side, as in tensors of batch, head, sequence
 /// and dim. Then a block has so many positions that each stretch of memory is

@@ -121,13 +121,15 @@ SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
   return sizes;
 }
 
-/// A constant global of the module with these values; equal ones are shared.
-template <typename Integer>
-static std::string createConstants(OpBuilder &builder, Operation *op,
-                                   StringRef prefix, ArrayRef<Integer> values) {
+template <typename Number>
+std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
+                                          StringRef prefix,
+                                          ArrayRef<Number> values) {
   auto module = op->getParentOfType<ModuleOp>();
-  auto type = MemRefType::get({static_cast<int64_t>(values.size())},
-                              builder.getIntegerType(8 * sizeof(Integer)));
+  Type element = builder.getF64Type();
+  if constexpr (std::is_integral_v<Number>)
+    element = builder.getIntegerType(8 * sizeof(Number));
+  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, element);
   auto data = DenseElementsAttr::get(
       RankedTensorType::get(type.getShape(), type.getElementType()), values);
   for (auto global : module.getOps<memref::GlobalOp>())
@@ -143,29 +145,41 @@ static std::string createConstants(OpBuilder &builder, Operation *op,
   return symbols.insert(global).str();
 }
 
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef, ArrayRef<double>);
+
 PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
-                             bool inverse, Type compute, TableUse use,
-                             ArrayRef<int64_t> order)
-    : frequencies(frequencies), axes(axes), inverse(inverse),
-      wide(compute.isF64()), use(wide ? TableUse::Entries : use) {
+                             bool inverse, Type type, TableUse use,
+                             ArrayRef<int64_t> order,
+                             ArrayRef<int64_t> quarters)
+    : frequencies(frequencies), axes(axes), inverse(inverse), type(type),
+      use(type.isF64() ? TableUse::Entries : use), length(order.size()) {
   SmallVector<int64_t> highs, lows;
   SmallVector<int32_t> tops, rests, axisNumbers;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
-  for (int64_t pair : order) {
-    auto turns = ::posenc::Turns::fromRadians(pairs[pair].frequency);
+  PairFrequency none{0, ::posenc::BigFloat(0.0)};
+  for (int64_t number : order) {
+    const PairFrequency &pair = number < 0 ? none : pairs[number];
+    auto turns = ::posenc::Turns::fromRadians(pair.frequency);
     highs.push_back(static_cast<int64_t>(turns.high));
     lows.push_back(turns.low);
     uint64_t rounded = turns.high + (turns.low >> 31);
     rests.push_back(static_cast<int32_t>(rounded));
     tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
-    axisNumbers.push_back(pairs[pair].axis);
+    axisNumbers.push_back(pair.axis);
   }
   high = createConstants<int64_t>(builder, op, "frequencies_high", highs);
   low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
   if (axes)
     axisOfPair =
         createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
+  if (!quarters.empty()) {
+    auto phases = llvm::map_to_vector(quarters, [](int64_t quarter) {
+      return static_cast<int64_t>(static_cast<uint64_t>(quarter) << 62);
+    });
+    ahead = createConstants<int64_t>(builder, op, "phases_ahead", phases);
+  }
   if (this->use != TableUse::Rotation)
     return;
   top = createConstants<int32_t>(builder, op, "frequencies_top", tops);
@@ -222,7 +236,7 @@ Value PositionTable::loadConstants(OpBuilder &builder, Location loc,
                                    StringRef symbol, Type type, Value first,
                                    int64_t lanes) const {
   Value table = memref::GetGlobalOp::create(
-      builder, loc, MemRefType::get({getNumPairs()}, type), symbol);
+      builder, loc, MemRefType::get({length}, type), symbol);
   return vector::LoadOp::create(builder, loc, VectorType::get({lanes}, type),
                                 table, ValueRange(first));
 }
@@ -261,11 +275,15 @@ Value PositionTable::emitPhase(OpBuilder &builder, Location loc,
   Value p = selectAxis(builder, loc, position.axes, first, lanes);
   Value h = loadConstants(builder, loc, high, i64, first, lanes);
   Value l = loadConstants(builder, loc, low, i64, first, lanes);
-  Value ofLow = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
-  if (isShort)
-    return ofLow;
-  return arith::AddIOp::create(
-      builder, loc, ofLow, ExactSincos::emitPhaseOfHigh(builder, loc, p, h, l));
+  Value phase = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
+  auto add = [&](Value more) {
+    phase = arith::AddIOp::create(builder, loc, phase, more);
+  };
+  if (!isShort)
+    add(ExactSincos::emitPhaseOfHigh(builder, loc, p, h, l));
+  if (!ahead.empty())
+    add(loadConstants(builder, loc, ahead, i64, first, lanes));
+  return phase;
 }
 
 /// The upper 32 bits of the phase, within one of the last.
@@ -291,26 +309,36 @@ Value PositionTable::emitPhaseTop(OpBuilder &builder, Location loc,
   return arith::AddIOp::create(builder, loc, ofTop, ofRest.getHigh());
 }
 
-PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
-                                         const Position &position, Value first,
-                                         int64_t lanes, bool isShort) const {
+ExactSincos PositionTable::getSincos() const {
   ::posenc::BigFloat factor = frequencies.computeAttentionFactor();
   // inverse(rope(x)) = x needs the reciprocal factor.
   if (inverse)
     factor = ::posenc::BigFloat(1.0) / factor;
-  ExactSincos sincos(factor, inverse);
-  ExactSincos::Result result;
+  return ExactSincos(factor, inverse);
+}
+
+PositionTable::Entry PositionTable::emitUnrounded(OpBuilder &builder,
+                                                  Location loc,
+                                                  const Position &position,
+                                                  Value first, int64_t lanes,
+                                                  bool isShort) const {
+  Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+  auto [cos, sin] = getSincos().emit(builder, loc, phase, type);
+  return {cos, sin};
+}
+
+PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
+                                         const Position &position, Value first,
+                                         int64_t lanes, bool isShort) const {
   if (use == TableUse::Rotation) {
-    result = sincos.emitForRotation(
+    auto [cos, sin] = getSincos().emitForRotation(
         builder, loc,
         emitPhaseTop(builder, loc, position, first, lanes, isShort));
-  } else {
-    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
-    result = use == TableUse::NarrowEntries
-                 ? sincos.emitNarrow(builder, loc, phase)
-                 : sincos.emit(builder, loc, phase, wide);
+    return {cos, sin};
   }
-  return {result.cos, result.sin};
+  Entry entry = emitUnrounded(builder, loc, position, first, lanes, isShort);
+  return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
+          ExactSincos::emitRounding(builder, loc, entry.sin, type)};
 }
 
 void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
@@ -318,7 +346,7 @@ void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
                                  Body body) const {
   // A branch within the loop would keep both ways' values in registers.
   auto emitLoop = [&](OpBuilder &b, Location l, bool isShort) {
-    forEachVector(b, l, getNumPairs(), lanes,
+    forEachVector(b, l, length, lanes,
                   [&](OpBuilder &b2, Location l2, Value first, int64_t n) {
                     body(b2, l2, first,
                          emit(b2, l2, position, first, n, isShort));

@@ -16,6 +16,7 @@
 
 #include "VectorTarget.h"
 
+#include "posenc/Codegen/ExactSincos.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -45,22 +46,29 @@ Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
 /// dimension is contiguous, and the options make sense.
 LogicalResult checkConvertible(Operation *op, const VectorTarget &target);
 
+/// A constant global of `op`'s module with these values, and its name; equal
+/// ones are shared.
+template <typename Number>
+std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
+                            ArrayRef<Number> values);
+
 /// The sizes of the loops of a positional operation on memrefs.
 SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
 
 /// What cos and sin are for: the entries of a table, each right to its own last
-/// place, in the type of the products or to be rounded to 16 bits; or a
-/// rotation, which multiplies and adds them.
-enum class TableUse { Entries, NarrowEntries, Rotation };
+/// place; or a rotation, which multiplies and adds them.
+enum class TableUse { Entries, Rotation };
 
 /// The constants of a frequencies attribute and the cos and sin from them.
 class PositionTable {
 public:
-  /// Puts the constants in front of `op`'s function, in its module. `order`
-  /// has the pairs in the order in which they are asked for.
+  /// Puts the constants in front of `op`'s function, in its module. The entries
+  /// are of type `type`, f32 or f64. `order` has the pairs in the order in
+  /// which they are asked for, -1 for none; each may be some `quarters` of a
+  /// turn ahead.
   PositionTable(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
-                AxesAttr axes, bool inverse, Type compute, TableUse use,
-                ArrayRef<int64_t> order);
+                AxesAttr axes, bool inverse, Type type, TableUse use,
+                ArrayRef<int64_t> order, ArrayRef<int64_t> quarters = {});
 
   /// A position, or one for each axis, as i64.
   struct Position {
@@ -76,13 +84,18 @@ public:
     Value cos, sin;
   };
   /// Emits `body` for vectors of up to `lanes` pairs, from number `first` of
-  /// the order on, with their cos and sin in the type `compute`.
+  /// the order on, with their cos and sin.
   using Body = function_ref<void(OpBuilder &, Location, Value first,
                                  const Entry &entry)>;
   void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
                     int64_t lanes, Body body) const;
 
-  int64_t getNumPairs() const { return frequencies.getNumPairs(); }
+  /// Table entries of `lanes` pairs, from number `first` of the order on, in
+  /// f64, before they are rounded. For a position that `isShort` there is a
+  /// shorter way.
+  Entry emitUnrounded(OpBuilder &builder, Location loc,
+                      const Position &position, Value first, int64_t lanes,
+                      bool isShort) const;
 
 private:
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
@@ -93,16 +106,20 @@ private:
                   Value first, int64_t lanes, bool isShort) const;
   Value emitPhaseTop(OpBuilder &builder, Location loc, const Position &position,
                      Value first, int64_t lanes, bool isShort) const;
+  ExactSincos getSincos() const;
   Entry emit(OpBuilder &builder, Location loc, const Position &position,
              Value first, int64_t lanes, bool isShort) const;
 
   FrequenciesAttr frequencies;
   AxesAttr axes;
-  bool inverse, wide;
+  bool inverse;
+  Type type;
   TableUse use;
+  int64_t length;
   /// Names of globals: the two parts of a frequency that `ExactSincos` wants;
-  /// its upper 64 bits as two signed numbers; the axis of each pair.
-  std::string high, low, top, rest, axisOfPair;
+  /// its upper 64 bits as two signed numbers; the axis of each pair; the phase
+  /// that each is ahead.
+  std::string high, low, top, rest, axisOfPair, ahead;
 };
 
 } // namespace mlir::posenc

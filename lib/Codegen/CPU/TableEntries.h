@@ -9,7 +9,7 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
 #define POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
 
-#include "PositionTable.h"
+#include "ConsecutiveRows.h"
 
 namespace mlir::posenc {
 
@@ -37,12 +37,17 @@ private:
   using WriteVector =
       function_ref<void(OpBuilder &, Location, PositionTable::Entry,
                         ValueRange loops, Value pair, Access)>;
-  void forEachVectorOfRows(OpBuilder &builder, Value positions,
-                           ValueRange outputs, bool mayStream,
-                           WriteVector write) const;
+  void writeRows(OpBuilder &builder, Value positions,
+                 ArrayRef<TableColumns> columns, bool mayStream,
+                 WriteVector write) const;
+  void writeConsecutive(OpBuilder &builder, Location loc,
+                        const ConsecutiveRows &rows, Value positions,
+                        ValueRange sizes, Access access) const;
   Value round(OpBuilder &builder, Location loc, Value entries) const;
 
   PositionalOpInterface op;
+  FrequenciesAttr frequencies;
+  bool hasShortWay;
   Type element, compute;
   VectorTarget target;
   bool isSplit;

@@ -58,7 +58,7 @@ struct TilePositions final
         return operand.getDefiningOp<linalg::LinalgOp>();
       });
       if (isGiven)
-        sizes.back() = rewriter.getIndexAttr(getPositionsPerBlock(op, tuning));
+        sizes.back() = rewriter.getIndexAttr(getPositionsPerTile(op, tuning));
       options.tilingOptions.setTileSizes(sizes);
       // A sum of positions needs no memory of its own when it is computed where
       // it is used.

@@ -122,13 +122,11 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
     Value phaseOfHigh = ExactSincos::emitPhaseOfHigh(
         b, loc, position, frequencyHigh, frequencyLow);
     Value phase = arith::AddIOp::create(b, loc, phaseOfLow, phaseOfHigh);
-    ExactSincos::Result result =
-        sincos.emit(b, loc, phase, /*wide=*/element.isF64());
-    SmallVector<Value> entries{result.cos, result.sin};
-    if (element.getIntOrFloatBitWidth() < 32)
-      for (Value &entry : entries)
-        entry = arith::TruncFOp::create(b, loc, element, entry);
-    linalg::YieldOp::create(b, loc, entries);
+    auto [cos, sin] = sincos.emit(b, loc, phase, element);
+    linalg::YieldOp::create(
+        b, loc,
+        ValueRange{ExactSincos::emitRounding(b, loc, cos, element),
+                   ExactSincos::emitRounding(b, loc, sin, element)});
   };
   SmallVector<utils::IteratorType> loops(type.getRank(),
                                          utils::IteratorType::parallel);
