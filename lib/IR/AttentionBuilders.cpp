@@ -15,6 +15,31 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
+void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
+                        Value key, Value value, ValueRange inits) {
+  SmallVector<Type> results;
+  llvm::copy_if(inits.getTypes(), std::back_inserter(results),
+                llvm::IsaPred<RankedTensorType>);
+  build(builder, state, results, query, key, value, /*query_positions=*/{},
+        /*key_positions=*/{}, /*query_norm=*/{}, /*key_norm=*/{},
+        /*lengths=*/{}, /*cu_seqlens=*/{}, /*block_table=*/{}, /*mask=*/{},
+        /*sinks=*/{}, inits, HeadLayout::TokenMajor, HeadLayout::TokenMajor,
+        /*query_rotation=*/{}, /*key_rotation=*/{}, /*norm_eps=*/{},
+        /*scale=*/{}, /*window_left=*/{}, /*window_right=*/{},
+        /*causal=*/false);
+}
+
+Value mlir::posenc::cloneScalarRegion(OpBuilder &builder, Region &region,
+                                      ValueRange arguments) {
+  IRMapping mapping;
+  mapping.map(region.getArguments(), arguments);
+  Block &block = region.front();
+  for (Operation &op : block.without_terminator())
+    builder.clone(op, mapping);
+  return mapping.lookupOrDefault(
+      cast<YieldOp>(block.getTerminator()).getValue());
+}
+
 /// Adds to a region, or makes it: `build` gets its arguments, of which a score
 /// is replaced by what the region yielded. `combine` puts the old and the new
 /// value together.

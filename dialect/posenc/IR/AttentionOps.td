@@ -101,9 +101,13 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     6. a key takes part if all of these hold: `j <= i` with `causal`;
        `i - window_left <= j`; `j <= i + window_right`; the region `where`
        yields true;
-    7. softmax; `sinks` have one more logit for each query head, which adds to
-       the denominator alone. A query that no key takes part for gives 0 (and
-       the logarithm of its sink, or minus infinity).
+    7. softmax; `sinks` have one more logit for each query head, not scaled,
+       which adds to the denominator alone. A query that no key takes part for,
+       or none with a score above minus infinity, gives 0; its second result is
+       its sink, or minus infinity.
+
+    Results are rounded to their type in the end. Targets that multiply in the
+    tensors' type may round normed and rotated rows and the weights `p` to it.
 
     **Operand groups.**
     - `lengths`: the valid keys of each batch entry (`Lk`); the others are
@@ -119,9 +123,10 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - `mask`: `(batch, query heads, queries, keys)`, where a static 1 stands
       for all. It is indexed by the number of the query, not by its place.
 
-    **Regions** are evaluated for any pair of a query and a key, also of those
-    that no other mask leaves, in any order and any number of times. They may
-    read tensors and memrefs from outside at indices that exist for all pairs.
+    **Regions** are evaluated for pairs of a query and a key that both exist,
+    whether other masks leave them or not, in any order and any number of times.
+    They may read tensors and memrefs from outside, at indices that exist for
+    all pairs.
 
     ```mlir
     func.func @soft_cap(%q: tensor<1x8x?x64xf32>, %k: tensor<1x8x?x64xf32>, %v: tensor<1x8x?x64xf32>, %document: tensor<?xi32>, %o: tensor<1x8x?x64xf32>) -> tensor<1x8x?x64xf32> {
@@ -231,6 +236,10 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];
+  // The rest is set afterwards.
+  let builders = [OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
+                                 "::mlir::Value":$value,
+                                 "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = baseDeclaration # [{
     /// The type that sums have: f64 for f64 tensors, else f32.
     ::mlir::FloatType getSumType();
@@ -282,7 +291,8 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     `at` has the batch entry, the first query head, the place of the first query
     and the first key: what the regions get and what `causal` and the windows
     compare. The next query has the next place. Keys from `keys` on, where that
-    is given, take no part, so that a tile may exceed the keys there are.
+    is given, take no part and are not given to regions, so that a tile may
+    exceed the keys there are.
     Scores, regions, `mask` and masks are those of `posenc.attention`, but for
     `scale`, which is 1 if absent, and the mask's shape, which is `(heads,
     queries, keys)`. Norms and rotations are done before.

@@ -31,6 +31,11 @@ void buildWhere(OpBuilder &builder, OnlineAttentionOp op, BuildScalar build);
 /// The score becomes `cap * tanh(score / cap)`, as in Gemma 2.
 void buildSoftCap(OpBuilder &builder, AttentionOp op, double cap);
 
+/// Clones the operations of a score or where region for the arguments, and
+/// returns what it yields. There must be a region.
+Value cloneScalarRegion(OpBuilder &builder, Region &region,
+                        ValueRange arguments);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_IR_ATTENTION_H

@@ -115,6 +115,67 @@ TEST_F(AttentionBuildersTest, MasksBothHold) {
                                     "posenc.yield"}));
 }
 
+TEST_F(AttentionBuildersTest, RestIsSetAfterwards) {
+  AttentionOp op = makeAttention("f32");
+  OpBuilder builder(op);
+  Value query = op.getQuery();
+  auto other = AttentionOp::create(builder, op.getLoc(), query, query, query,
+                                   op.getInits());
+  EXPECT_TRUE(succeeded(verify(*module)));
+  EXPECT_EQ(other->getResultTypes(), op->getResultTypes());
+  // Everything but the place is the same.
+  EXPECT_TRUE(OperationEquivalence::isEquivalentTo(
+      op, other, OperationEquivalence::IgnoreLocations));
+  other.setCausal(true);
+  other.setScale(APFloat(0.5));
+  other.setKeyLayout(HeadLayout::HeadMajor);
+  auto type = RankedTensorType::get({2}, builder.getI64Type());
+  other.getLengthsMutable().assign(arith::ConstantOp::create(
+      builder, op.getLoc(),
+      DenseElementsAttr::get(type, ArrayRef<int64_t>{3, 4})));
+  other->moveAfter(op);
+  // The keys' heads and tokens have changed places.
+  ScopedDiagnosticHandler ignore(&context, [](Diagnostic &) {});
+  EXPECT_TRUE(failed(verify(*module)));
+  other.setKeyLayout(HeadLayout::TokenMajor);
+  EXPECT_TRUE(succeeded(verify(*module)));
+  EXPECT_EQ(other.getScoreScale(), 0.5);
+  EXPECT_EQ(other.getInits().size(), 1u);
+}
+
+TEST_F(AttentionBuildersTest, RegionsAreCloned) {
+  AttentionOp op = makeAttention("f32");
+  OpBuilder builder(op);
+  buildSoftCap(builder, op, 50.0);
+  Value score = arith::ConstantOp::create(builder, op.getLoc(),
+                                          builder.getF32FloatAttr(1));
+  Value index = arith::ConstantIndexOp::create(builder, op.getLoc(), 0);
+  Value capped = cloneScalarRegion(builder, op.getScore(),
+                                   {score, index, index, index, index});
+  auto product = capped.getDefiningOp<arith::MulFOp>();
+  ASSERT_TRUE(product);
+  EXPECT_EQ(product->getBlock(), op->getBlock());
+  EXPECT_EQ(product.getLhs()
+                .getDefiningOp<math::TanhOp>()
+                .getOperand()
+                .getDefiningOp<arith::DivFOp>()
+                .getLhs(),
+            score);
+  EXPECT_TRUE(succeeded(verify(*module)));
+  // What a region is given or captures may be all there is.
+  AttentionOp plain = makeAttention("f32");
+  OpBuilder other(plain);
+  buildScore(other, plain, [](OpBuilder &, Location, ValueRange arguments) {
+    return arguments[0];
+  });
+  Value one = arith::ConstantOp::create(other, plain.getLoc(),
+                                        other.getF32FloatAttr(1));
+  Value zero = arith::ConstantIndexOp::create(other, plain.getLoc(), 0);
+  EXPECT_EQ(
+      cloneScalarRegion(other, plain.getScore(), {one, zero, zero, zero, zero}),
+      one);
+}
+
 TEST_F(AttentionBuildersTest, ScaleAndSums) {
   AttentionOp op = makeAttention("f16");
   EXPECT_EQ(op.getScoreScale(), 1.0 / std::sqrt(8.0));
