@@ -65,6 +65,10 @@ mapElements(Operation *op, Evaluator &values,
   if (!type)
     return op->emitError() << "the reference does not know "
                            << result.getType();
+  // A bit is kept as any number but 0.
+  for (Type kind : {op->getOperand(0).getType(), result.getType()})
+    if (getElementTypeOrSelf(kind).isInteger(1))
+      return op->emitError() << "the reference does not compute with " << kind;
   const Shape &shape = values.getShape(op->getOperand(0));
   SmallVector<const ReferenceValue *> operands;
   for (Value operand : op->getOperands()) {

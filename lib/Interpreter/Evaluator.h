@@ -51,6 +51,10 @@ LogicalResult checkShape(Operation *op, const Shape &shape);
 /// Checks it against the static sizes of a type, too.
 LogicalResult checkShape(Operation *op, const Shape &shape, Type type);
 
+/// An error for a reason that the oracle gives, which is empty if there is
+/// none.
+LogicalResult reject(Operation *op, const std::string &reason);
+
 /// The integer in an array at `index`: exact, a long double holds every i64.
 inline int64_t getInteger(const ReferenceValue &value, int64_t index) {
   return static_cast<int64_t>(value.array.values[index]);
@@ -59,6 +63,8 @@ inline int64_t getInteger(const ReferenceValue &value, int64_t index) {
 /// Each evaluates the operations of its kind: failure after an error, and
 /// nothing if `op` is none of them.
 std::optional<LogicalResult> evaluatePosenc(Operation *op, Evaluator &values);
+std::optional<LogicalResult> evaluateAttention(Operation *op,
+                                               Evaluator &values);
 std::optional<LogicalResult> evaluateTensor(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateArith(Operation *op, Evaluator &values);
 

@@ -33,7 +33,8 @@ std::optional<DType> mlir::posenc::getReferenceType(Type elementType) {
     return DType::BF16;
   if (elementType.isIndex() || elementType.isSignlessInteger(64))
     return DType::I64;
-  if (elementType.isSignlessInteger(32))
+  // Of a bit every number but 0 is true.
+  if (elementType.isSignlessInteger(32) || elementType.isSignlessInteger(1))
     return DType::I32;
   return std::nullopt;
 }
@@ -105,6 +106,12 @@ LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape,
   return error << " do not fit " << type;
 }
 
+LogicalResult mlir::posenc::reject(Operation *op, const std::string &reason) {
+  if (reason.empty())
+    return success();
+  return op->emitError() << "the reference refuses it: " << reason;
+}
+
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
@@ -143,8 +150,23 @@ static LogicalResult bindArguments(FunctionOpInterface function,
   return success();
 }
 
+/// The error of an attention depends on its values, not on its result, so that
+/// there is no limit for what is computed from it.
+static LogicalResult checkOperands(Operation *op, Evaluator &values) {
+  for (Value operand : op->getOperands())
+    if (values.getExact(operand).isAttention)
+      return op->emitError("the reference cannot measure what is computed from "
+                           "an attention's result");
+  return success();
+}
+
 static LogicalResult evaluate(Operation *op, Evaluator &values) {
-  for (auto kind : {evaluatePosenc, evaluateTensor, evaluateArith})
+  // What only moves elements may move those, too.
+  if (std::optional<LogicalResult> result = evaluateTensor(op, values))
+    return *result;
+  if (failed(checkOperands(op, values)))
+    return failure();
+  for (auto kind : {evaluatePosenc, evaluateAttention, evaluateArith})
     if (std::optional<LogicalResult> result = kind(op, values))
       return *result;
   return op->emitError() << "the reference does not evaluate '" << op->getName()

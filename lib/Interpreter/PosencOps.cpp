@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evaluator.h"
+#include "Limits.h"
 #include "Specs.h"
 
 #include "posenc/Reference/Compare.h"
@@ -27,32 +28,6 @@ using reference::ResultKind;
 // Limits
 //===----------------------------------------------------------------------===//
 
-static int getPrecision(DType type) {
-  switch (type) {
-  case DType::F64:
-    return 53;
-  case DType::F32:
-    return 24;
-  case DType::F16:
-    return 11;
-  case DType::BF16:
-    return 8;
-  case DType::I64:
-  case DType::I32:
-    return 0;
-  }
-  return 0;
-}
-
-/// How far an angle may be off, in radians, beyond what the limits allow for:
-/// frequencies are constants of 96 bits, whose error far positions multiply.
-static double getAngleSlack(ArrayRef<int64_t> positions) {
-  double farthest = 0;
-  for (int64_t position : positions)
-    farthest = std::max(farthest, std::fabs(double(position)));
-  return farthest > 0x1p31 ? farthest * 0x1p-94 : 0;
-}
-
 static ReferenceValue makeTable(Type elementType, Array array,
                                 FrequenciesAttr frequencies,
                                 double angleSlack) {
@@ -70,17 +45,6 @@ static ReferenceValue makeTable(Type elementType, Array array,
   return result;
 }
 
-/// What an operand that was itself computed adds to the limit of what is
-/// computed from it, in units of `type`. Its rounding may go the other way
-/// than the oracle's, a rotation mixes two lanes, and its factor may move the
-/// result to where the unit is half as large.
-static double getInheritedLimit(const ReferenceValue &operand, DType type) {
-  if (operand.limitUlp == 0)
-    return 0;
-  return 3 * (operand.limitUlp + 0.5) *
-         std::ldexp(1.0, getPrecision(type) - getPrecision(operand.type));
-}
-
 static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
   ReferenceValue result;
   result.type = input.type;
@@ -94,12 +58,6 @@ static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
-
-static LogicalResult reject(Operation *op, const std::string &reason) {
-  if (reason.empty())
-    return success();
-  return op->emitError() << "the reference refuses it: " << reason;
-}
 
 /// The positions of all axes, and the shape of one axis. A scalar position
 /// counts up along a loop of `count` steps.

@@ -26,6 +26,7 @@ static ReferenceValue makeLike(const ReferenceValue &value, Shape shape) {
   result.initialized = value.initialized;
   result.limitUlp = value.limitUlp;
   result.absoluteSlack = value.absoluteSlack;
+  result.isAttention = value.isAttention;
   result.array.shape = std::move(shape);
   return result;
 }
@@ -186,6 +187,8 @@ static LogicalResult evaluate(tensor::ExtractSliceOp op, Evaluator &values) {
       result.array.values.push_back(source.array.values[position]);
       if (!source.array.magnitude.empty())
         result.array.magnitude.push_back(source.array.magnitude[position]);
+      if (source.isAttention)
+        result.largest.push_back(source.largest[position]);
     });
   values.set(op.getResult(), std::move(result));
   return success();
@@ -202,6 +205,9 @@ static LogicalResult evaluate(tensor::InsertSliceOp op, Evaluator &values) {
     return op.emitError("the slice has another size than the source");
   if (!source.initialized)
     return op.emitError("inserts a tensor that nothing was written to");
+  if (source.isAttention != target.isAttention && target.initialized)
+    return op.emitError("the reference cannot measure a tensor of which only a "
+                        "part is an attention's result");
   ReferenceValue result = target;
   size_t count = numElements(target.array.shape);
   // What nothing is written to must not be taken for a result.
@@ -209,6 +215,9 @@ static LogicalResult evaluate(tensor::InsertSliceOp op, Evaluator &values) {
     result.array.values.assign(count,
                                std::numeric_limits<long double>::quiet_NaN());
   result.initialized = true;
+  result.isAttention = source.isAttention;
+  if (source.isAttention)
+    result.largest.resize(count, 0);
   result.limitUlp = std::max(source.limitUlp, target.limitUlp);
   result.absoluteSlack = std::max(source.absoluteSlack, target.absoluteSlack);
   bool isComputed =
@@ -221,6 +230,8 @@ static LogicalResult evaluate(tensor::InsertSliceOp op, Evaluator &values) {
       result.array.magnitude[position] = source.array.magnitude.empty()
                                              ? -1.0L
                                              : source.array.magnitude[number];
+    if (source.isAttention)
+      result.largest[position] = source.largest[number];
   });
   values.set(op.getResult(), std::move(result));
   return success();

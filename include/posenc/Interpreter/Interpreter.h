@@ -33,6 +33,11 @@ struct ReferenceValue {
   /// an absolute error. Both are 0 for a value that is handed on unchanged.
   double limitUlp = 0;
   double absoluteSlack = 0;
+  /// An attention's result, whose magnitudes are its sums p|v| and which has
+  /// limits of its own; `largest` has for each element the largest |v| of its
+  /// head.
+  bool isAttention = false;
+  std::vector<double> largest;
 };
 
 /// The oracle's name of an element type, if it knows it.

@@ -1,0 +1,304 @@
+//===- AttentionOps.cpp - attention and caches on the oracle ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Limits.h"
+#include "ScalarProgram.h"
+#include "Specs.h"
+
+#include "posenc/Reference/Attention.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::posenc;
+namespace reference = ::posenc::reference;
+using reference::Array;
+using reference::DType;
+
+static reference::TokenLayout getLayout(HeadLayout layout) {
+  return layout == HeadLayout::TokenMajor ? reference::TokenLayout::TokenMajor
+                                          : reference::TokenLayout::HeadMajor;
+}
+
+static std::optional<reference::RmsNorm>
+getNorm(Value weight, std::optional<APFloat> epsilon, Evaluator &values) {
+  if (!weight)
+    return std::nullopt;
+  reference::RmsNorm norm;
+  const auto &elements = values.get(weight).array.values;
+  norm.weight.assign(elements.begin(), elements.end());
+  norm.epsilon = epsilon ? epsilon->convertToDouble() : 0;
+  return norm;
+}
+
+/// Nothing after an error, and an absent rotation for an absent attribute.
+static LogicalResult getRotation(Operation *op, RotationAttr attr,
+                                 Value positions, Evaluator &values,
+                                 std::optional<reference::Rotation> &rotation) {
+  if (!attr)
+    return success();
+  FailureOr<reference::FrequencySpec> spec =
+      getFrequencySpec(op, attr.getFrequencies());
+  if (failed(spec))
+    return failure();
+  rotation.emplace();
+  rotation->frequencies = *spec;
+  rotation->axes = getAxesSpec(attr.getAxes());
+  rotation->interleaved = attr.getPairing() == Pairing::Interleaved;
+  rotation->windowOffset = attr.getOffset();
+  if (positions)
+    rotation->positions = values.getElements(positions);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// posenc.attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The regions of an attention.
+struct Regions {
+  std::unique_ptr<ScalarProgram> score, where;
+
+  LogicalResult create(AttentionOp op, reference::AttentionSpec &spec,
+                       Evaluator &values) {
+    if (!op.getScore().empty()) {
+      score = ScalarProgram::create(op.getScore(), values);
+      if (!score)
+        return failure();
+      spec.score = [this](double value, int64_t b, int64_t h, int64_t i,
+                          int64_t j) {
+        return score
+            ->run({Scalar::of(value), Scalar::of(b), Scalar::of(h),
+                   Scalar::of(i), Scalar::of(j)})
+            .real;
+      };
+    }
+    if (!op.getWhere().empty()) {
+      where = ScalarProgram::create(op.getWhere(), values);
+      if (!where)
+        return failure();
+      spec.sees = [this](int64_t b, int64_t h, int64_t i, int64_t j) {
+        return where
+                   ->run({Scalar::of(b), Scalar::of(h), Scalar::of(i),
+                          Scalar::of(j)})
+                   .integer != 0;
+      };
+    }
+    return success();
+  }
+
+  LogicalResult checkRuns() const {
+    for (const auto &program : {score.get(), where.get()})
+      if (program && failed(program->checkRuns()))
+        return failure();
+    return success();
+  }
+};
+} // namespace
+
+static LogicalResult getSpec(AttentionOp op, Evaluator &values,
+                             reference::AttentionSpec &spec) {
+  spec.queryLayout = getLayout(op.getQueryLayout());
+  spec.keyLayout = getLayout(op.getKeyLayout());
+  if (std::optional<APFloat> scale = op.getScale())
+    spec.scale = scale->convertToDouble();
+  spec.causal = op.getCausal();
+  spec.left = op.getWindowLeft();
+  spec.right = op.getWindowRight();
+  spec.queryNorm = getNorm(op.getQueryNorm(), op.getNormEps(), values);
+  spec.keyNorm = getNorm(op.getKeyNorm(), op.getNormEps(), values);
+  if (failed(getRotation(op, op.getQueryRotationAttr(), op.getQueryPositions(),
+                         values, spec.queryRotation)) ||
+      failed(getRotation(op, op.getKeyRotationAttr(), op.getKeyPositions(),
+                         values, spec.keyRotation)))
+    return failure();
+  if (Value lengths = op.getLengths())
+    spec.keyLengths = values.getElements(lengths);
+  for (auto [list, starts] : llvm::zip(
+           op.getCuSeqlens(), std::array{&spec.queryStarts, &spec.keyStarts})) {
+    *starts = values.getElements(list);
+    // The oracle takes an empty list for none.
+    if (starts->empty())
+      return op.emitError("a list of 'cu_seqlens' has no entry");
+  }
+  if (Value table = op.getBlockTable()) {
+    spec.blockTable.emplace();
+    spec.blockTable->pages = values.getElements(table);
+    spec.blockTable->blocks = values.getShape(table)[1];
+  }
+  if (Value mask = op.getMask()) {
+    spec.mask.emplace();
+    spec.mask->array = values.get(mask).array;
+    spec.mask->isBoolean = getElementTypeOrSelf(mask.getType()).isInteger(1);
+  }
+  if (Value sinks = op.getSinks()) {
+    const auto &elements = values.get(sinks).array.values;
+    spec.sinks.assign(elements.begin(), elements.end());
+  }
+  return success();
+}
+
+/// The logarithm of a sum is off by as much as the scores are: absolutely.
+static ReferenceValue makeLogSum(DType type, DType sumType, Array array) {
+  ReferenceValue result;
+  result.type = sumType;
+  result.array = std::move(array);
+  for (long double value : result.array.values)
+    result.array.magnitude.push_back(std::fabs(value));
+  result.limitUlp = 4;
+  result.absoluteSlack =
+      double(8 * reference::ulp(type, 1) + 64 * reference::ulp(sumType, 1));
+  return result;
+}
+
+static LogicalResult evaluate(AttentionOp op, Evaluator &values) {
+  const ReferenceValue &query = values.get(op.getQuery());
+  const ReferenceValue &key = values.get(op.getKey());
+  const ReferenceValue &value = values.get(op.getValue());
+  reference::AttentionSpec spec;
+  Regions regions;
+  Shape shape = query.array.shape;
+  if (!value.array.shape.empty())
+    shape.back() = value.array.shape.back();
+  if (failed(getSpec(op, values, spec)) ||
+      failed(regions.create(op, spec, values)) ||
+      failed(reject(op, reference::checkAttention(query.array, key.array,
+                                                  value.array, spec))) ||
+      failed(checkShape(op, shape)))
+    return failure();
+  Shape sums(shape.begin(), shape.end() - 1);
+  if (values.getShape(op.getInits()[0]) != shape ||
+      (op.getLogSumInit() && values.getShape(op.getLogSumInit()) != sums))
+    return op.emitError("a destination has another shape than the result");
+
+  reference::AttentionResult attended =
+      reference::attention(query.array, key.array, value.array, spec);
+  if (failed(regions.checkRuns()))
+    return failure();
+  ReferenceValue result;
+  result.type = query.type;
+  result.array = std::move(attended.output);
+  const int64_t width = shape.back();
+  result.largest.reserve(result.array.values.size());
+  for (double largest : attended.largestValue)
+    result.largest.insert(result.largest.end(), size_t(width), largest);
+  result.isAttention = true;
+  values.set(op.getResult(0), std::move(result));
+  if (op.getLogSumInit())
+    values.set(op.getResult(1),
+               makeLogSum(query.type, *getReferenceType(op.getSumType()),
+                          std::move(attended.logSumExp)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// posenc.kv_append
+//===----------------------------------------------------------------------===//
+
+/// Fills in the slots, and the positions that follow from them.
+static LogicalResult getSlots(KvAppendOp op, Evaluator &values,
+                              reference::AppendSpec &spec) {
+  if (Value slots = op.getSlots()) {
+    spec.slots = values.getElements(slots);
+    return success();
+  }
+  const int64_t tokens = values.getShape(op.getKey())[op.getTokenDim()];
+  const int64_t capacity =
+      values.getShape(op.getInits()[0])[op.getCacheTokenDim()];
+  std::vector<int64_t> lengths = values.getElements(op.getLengths()), places;
+  for (auto [entry, length] : llvm::enumerate(lengths)) {
+    if (length > capacity)
+      return op.emitError() << "the length " << length << " of entry " << entry
+                            << " exceeds the cache's " << capacity << " slots";
+    for (int64_t t = 0; t < tokens; ++t) {
+      int64_t slot = int64_t(uint64_t(length) - uint64_t(tokens) + uint64_t(t));
+      places.push_back(slot);
+      spec.slots.push_back(slot < 0 ? -1 : int64_t(entry) * capacity + slot);
+    }
+  }
+  if (spec.keyRotation && !op.getPositions())
+    spec.keyRotation->positions = std::move(places);
+  return success();
+}
+
+/// The magnitudes of rows that were computed, as rows: a negative one if not.
+static Array getMagnitudes(const Array &array) {
+  Array result;
+  result.shape = array.shape;
+  result.values = array.magnitude;
+  result.values.resize(array.values.size(), -1.0L);
+  return result;
+}
+
+static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
+  // As they are computed: what is copied need not be rounded.
+  const ReferenceValue *rows[] = {&values.get(op.getKey()),
+                                  &values.getExact(op.getValue())};
+  const ReferenceValue *inits[] = {&values.getExact(op.getInits()[0]),
+                                   &values.getExact(op.getInits()[1])};
+  for (const ReferenceValue *operand : {rows[0], rows[1], inits[0], inits[1]})
+    if (!operand->initialized)
+      return op.emitError("reads a tensor that nothing was written to");
+  const bool isChanged = op.getNorm() || op.getRotation();
+  if (!isChanged)
+    rows[0] = &values.getExact(op.getKey());
+  reference::AppendSpec spec;
+  spec.rowLayout = getLayout(op.getLayout());
+  spec.cacheLayout = getLayout(op.getCacheLayout());
+  spec.keyNorm = getNorm(op.getNorm(), op.getNormEps(), values);
+  reference::Caches caches{inits[0]->array, inits[1]->array};
+  if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(), values,
+                         spec.keyRotation)) ||
+      failed(getSlots(op, values, spec)) ||
+      failed(reject(op, reference::checkAppend(caches, rows[0]->array,
+                                               rows[1]->array, spec))))
+    return failure();
+  reference::Caches results =
+      reference::append(caches, rows[0]->array, rows[1]->array, spec);
+  // Where a copied row was computed itself, its magnitudes are copied with it.
+  spec.keyNorm.reset();
+  std::optional<reference::Rotation> rotation = std::move(spec.keyRotation);
+  spec.keyRotation.reset();
+  reference::Caches copied = reference::append(
+      {getMagnitudes(inits[0]->array), getMagnitudes(inits[1]->array)},
+      getMagnitudes(rows[0]->array), getMagnitudes(rows[1]->array), spec);
+  for (auto [number, array, copies] :
+       {std::tuple(0, &results.keys, &copied.keys),
+        std::tuple(1, &results.values, &copied.values)}) {
+    ReferenceValue result;
+    result.type = inits[number]->type;
+    for (size_t i = 0; i < array->magnitude.size(); ++i)
+      if (array->magnitude[i] < 0)
+        array->magnitude[i] = copies->values[i];
+    result.array = std::move(*array);
+    result.limitUlp = std::max(rows[number]->limitUlp, inits[number]->limitUlp);
+    result.absoluteSlack =
+        std::max(rows[number]->absoluteSlack, inits[number]->absoluteSlack);
+    if (number == 0 && isChanged)
+      result.limitUlp = std::max(
+          inits[0]->limitUlp,
+          getRowLimit(*rows[0], op.getNorm() != nullptr,
+                      rotation ? rotation->positions : std::vector<int64_t>()));
+    values.set(op.getResult(number), std::move(result));
+  }
+  return success();
+}
+
+std::optional<LogicalResult>
+mlir::posenc::evaluateAttention(Operation *op, Evaluator &values) {
+  if (!isa<AttentionOp, KvAppendOp>(op))
+    return std::nullopt;
+  if (op->getNumResults() == 0)
+    return op->emitError("the reference evaluates tensors, not memrefs");
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return evaluate(attention, values);
+  return evaluate(cast<KvAppendOp>(op), values);
+}
