@@ -29,9 +29,10 @@ func.func @few(%q: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x8x64
   return %r : tensor<?x?x8x64xf32>
 }
 
-// A scalar position grows with the iteration.
+// A scalar position grows with the iteration. Rows of a table come in many, of
+// 64 bytes here.
 // CHECK-LABEL: func.func @scalar
-// CHECK: scf.forall (%[[S:.*]]) in
+// CHECK: scf.forall (%[[S:.*]]) = (0) to (%{{.*}}) step (1024)
 // CHECK: %[[I:.*]] = arith.index_cast %[[S]] : index to i64
 // CHECK: %[[P:.*]] = arith.addi %{{.*}}, %[[I]] : i64
 // CHECK: posenc.sinusoidal {{.*}} positions(%[[P]] : i64)

@@ -24,8 +24,8 @@
 // CHECK-NOT:       linalg.index
 // CHECK-DAG:       %[[INT:.*]] = arith.shrsi %[[INP]]
 // CHECK-DAG:       arith.muli %[[INT]], %[[INH]] : i64
-// CHECK-NOT:       truncf
-// CHECK:           linalg.yield %{{.*}}, %{{.*}} : f32, f32
+// CHECK-COUNT-2:   arith.truncf %{{.*}} : f64 to f32
+// CHECK-NEXT:      linalg.yield %{{.*}}, %{{.*}} : f32, f32
 // CHECK:         return %[[R]]#0, %[[R]]#1
 func.func @sincos(%p: tensor<?x3xi64>, %c: tensor<?x3x4xf32>, %s: tensor<?x3x4xf32>) -> (tensor<?x3x4xf32>, tensor<?x3x4xf32>) {
   %cos, %sin = posenc.sincos #posenc.frequencies<dim = 8, base = 1.000000e+04>

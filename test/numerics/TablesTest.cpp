@@ -167,7 +167,7 @@ TEST(TableTest, HoldsNextToQuarterTurns) {
 }
 
 /// The injected faults: without the low part of the frequencies, or with a
-/// middle field of the rest that is a little off, the same positions must fail.
+/// lower half of the rest that is a little off, the same positions must fail.
 TEST(TableTest, FaultsNextToQuarterTurnsAreCaught) {
   NearZeros near;
   std::string right = lowerToText(getModule(near.getCase(POSENC_F32)),
@@ -195,10 +195,10 @@ TEST(TableTest, FaultsNextToQuarterTurnsAreCaught) {
   EXPECT_TRUE(isRight(right));
   EXPECT_FALSE(
       isRight(replaceValues("@frequencies_low : memref<64xi64> = ", "0")));
-  std::string bias = "1.78813934E-7", code = right;
+  std::string bias = "dense<2.44140625E-4>", code = right;
   ASSERT_NE(code.find(bias), std::string::npos);
   for (size_t at; (at = code.find(bias)) != std::string::npos;)
-    code.replace(at, bias.size(), "1.78813948E-7");
+    code.replace(at, bias.size(), "dense<2.4414062501E-4>");
   EXPECT_FALSE(isRight(code));
 }
 

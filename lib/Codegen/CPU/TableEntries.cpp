@@ -30,7 +30,8 @@ TableEntries::TableEntries(OpBuilder &builder, PositionalOpInterface op,
                            Type elementType, bool zipped,
                            const VectorTarget &target)
     : op(op), frequencies(frequencies),
-      hasShortWay(ConsecutiveRows::isFor(elementType, axes)),
+      hasShortWay(op.getNumLoops() > 0 &&
+                  ConsecutiveRows::isFor(elementType, axes)),
       element(elementType), compute(getComputeType(elementType)),
       target(target), isSplit(!zipped && elementType.isBF16()),
       // Two vectors of f64 at a time share the constants, which the registers
@@ -127,8 +128,10 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
                              WriteVector write) const {
   Location loc = op->getLoc();
   SmallVector<Value> sizes = getLoopSizes(builder, op);
-  std::optional<int64_t> rows = getConstantIntValue(sizes.back());
-  bool isShort = hasShortWay && (!rows || *rows >= 2 * ConsecutiveRows::kRows);
+  bool isShort = hasShortWay;
+  if (isShort)
+    if (std::optional<int64_t> rows = getConstantIntValue(sizes.back()))
+      isShort = *rows >= 2 * ConsecutiveRows::kRows;
   std::vector<ConsecutiveRows> consecutive;
   SmallVector<Value> outputs;
   for (const TableColumns &some : columns) {

@@ -1,0 +1,212 @@
+//===- ConsecutiveRowsTest.cpp - rows of tables, in any order ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tables compute rows of consecutive positions from each other. Nothing of that
+// may show: a position has the same row next to its neighbours and elsewhere.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+struct RowsCase {
+  const char *op; // sincos, interleaved, sin_cos or cos_sin
+  posenc_dtype dtype;
+  int64_t dim;
+  Route route = Route::Direct;
+  posenc_dtype positions = POSENC_I64;
+};
+
+std::string getName(const testing::TestParamInfo<RowsCase> &info) {
+  const RowsCase &c = info.param;
+  return std::string(c.op) + "_" + posenc_dtype_name(c.dtype) + "_" +
+         std::to_string(c.dim) + "_" + test::getName(c.route) + "_" +
+         posenc_dtype_name(c.positions);
+}
+
+std::string getModule(const RowsCase &c) {
+  bool isSincos = std::string(c.op) == "sincos";
+  std::string type = "tensor<?x" +
+                     std::to_string(isSincos ? c.dim / 2 : c.dim) + "x" +
+                     posenc_dtype_name(c.dtype) + ">";
+  std::string positions =
+      std::string("tensor<?x") + posenc_dtype_name(c.positions) + ">";
+  // The factor makes entries greater than 1.
+  std::string frequencies =
+      "#posenc.frequencies<dim = " + std::to_string(c.dim) +
+      (isSincos ? ", scaling = #posenc.yarn<factor = 8, original_max_position "
+                  "= 4096>>"
+                : ">");
+  std::string code = "func.func @f(%p: " + positions + ") -> (" + type +
+                     (isSincos ? ", " + type : "") +
+                     ") {\n  %c0 = arith.constant 0 : index\n  %n = tensor.dim "
+                     "%p, %c0 : " +
+                     positions + "\n  %e = tensor.empty(%n) : " + type + "\n";
+  if (isSincos)
+    return code + "  %r:2 = posenc.sincos " + frequencies +
+           " positions(%p : " + positions + ") outs(%e, %e : " + type + ", " +
+           type + ")\n  return %r#0, %r#1 : " + type + ", " + type + "\n}\n";
+  return code + "  %r = posenc.sinusoidal " + c.op + " " + frequencies +
+         " positions(%p : " + positions + ") outs(%e : " + type +
+         ")\n  return %r : " + type + "\n}\n";
+}
+
+/// Runs of all kinds: longer than one anchor lasts, across 0 and 2^32, up to
+/// the greatest position, a run that breaks off, and single ones.
+std::vector<int64_t> getPositions(posenc_dtype dtype) {
+  std::vector<int64_t> positions;
+  auto addRun = [&](int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      positions.push_back(
+          static_cast<int64_t>(static_cast<uint64_t>(first) + i));
+  };
+  addRun(-5, 1205);
+  addRun(2147483600 - 100, 67);
+  addRun(7, 9);
+  addRun(3, 3);
+  addRun(-2147483000, 48);
+  if (dtype == POSENC_I64) {
+    addRun((int64_t{1} << 32) - 20, 64);
+    addRun(INT64_MAX - 39, 60); // and on from the least one
+    addRun(-(int64_t{1} << 45), 33);
+  }
+  return positions;
+}
+
+/// Whether the rows of both are the same bits, the second in the order `order`.
+bool areSameRows(const runtime::Array &a, const runtime::Array &b,
+                 const std::vector<size_t> &order) {
+  size_t bytes = a.sizeInBytes() / order.size();
+  const char *rows = static_cast<const char *>(a.data());
+  const char *others = static_cast<const char *>(b.data());
+  for (size_t row = 0; row < order.size(); ++row)
+    if (std::memcmp(rows + order[row] * bytes, others + row * bytes, bytes))
+      return false;
+  return true;
+}
+
+/// Calls a kernel with positions as they are, and in another order.
+struct BothOrders {
+  BothOrders(const Kernel &kernel, posenc_dtype dtype)
+      : positions(getPositions(dtype)), order(positions.size()) {
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(11));
+    std::vector<int64_t> shuffled;
+    for (size_t row : order)
+      shuffled.push_back(positions[row]);
+    int64_t count = positions.size();
+    runtime::Array p = makePositions(dtype, {count}, positions);
+    runtime::Array q = makePositions(dtype, {count}, shuffled);
+    inOrder = kernel.call("f", {p.value()});
+    inDisorder = kernel.call("f", {q.value()});
+  }
+
+  bool areSame() const {
+    if (inOrder.empty() || inOrder.size() != inDisorder.size())
+      return false;
+    for (size_t i = 0; i < inOrder.size(); ++i)
+      if (!areSameRows(inOrder[i], inDisorder[i], order))
+        return false;
+    return true;
+  }
+
+  std::vector<int64_t> positions;
+  std::vector<size_t> order;
+  std::vector<runtime::Array> inOrder, inDisorder;
+};
+
+class ConsecutiveRowsTest : public testing::TestWithParam<RowsCase> {};
+
+TEST_P(ConsecutiveRowsTest, HaveTheSameBitsInAnyOrder) {
+  Kernel kernel(getModule(GetParam()), GetParam().route);
+  EXPECT_TRUE(BothOrders(kernel, GetParam().positions).areSame());
+}
+
+std::vector<RowsCase> makeCases() {
+  std::vector<RowsCase> cases;
+  for (const char *op : {"sincos", "interleaved", "sin_cos", "cos_sin"}) {
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16}) {
+      for (int64_t dim : {6, 30, 128, 600})
+        cases.push_back({op, dtype, dim});
+      for (Route route : {Route::Vectors128, Route::Vectors512, Route::LLVM})
+        cases.push_back({op, dtype, 70, route});
+      cases.push_back({op, dtype, 22, Route::Direct, POSENC_I32});
+    }
+    cases.push_back({op, POSENC_F64, 22});
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Tables, ConsecutiveRowsTest,
+                         testing::ValuesIn(makeCases()), getName);
+
+/// The nearest number, but for what 16 bits lose by way of f32.
+TEST(ConsecutiveRowsTest, AreTheNearestNumbers) {
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16}) {
+    std::vector<int64_t> positions(2000);
+    std::iota(positions.begin(), positions.end(), 1000000);
+    reference::FrequencySpec spec{};
+    spec.dim = 96;
+    spec.base = 10000;
+    runtime::Array p = makePositions(POSENC_I64, {2000}, positions);
+    std::vector<runtime::Array> results =
+        Kernel(getModule({"interleaved", dtype, 96})).call("f", {p.value()});
+    ASSERT_EQ(results.size(), 1u);
+    reference::Comparison comparison = expectClose(
+        results[0],
+        reference::sinusoidal(spec, positions,
+                              reference::SinusoidalOrder::Interleaved),
+        reference::ResultKind::Table);
+    EXPECT_LE(comparison.maxUlp, 0.5001L);
+  }
+}
+
+struct RowsFault {
+  const char *name, *from, *to;
+};
+
+/// What the short way relies on, taken away: each must show in the bits.
+class ConsecutiveRowsFaultTest : public testing::TestWithParam<RowsFault> {};
+
+TEST_P(ConsecutiveRowsFaultTest, IsCaught) {
+  RowsFault fault = GetParam();
+  std::string code = lowerToText(getModule({"interleaved", POSENC_BF16, 128}),
+                                 mlir::posenc::Stage::Vector,
+                                 /*vectorBytes=*/32);
+  std::string from = fault.from, to = fault.to;
+  size_t at = from.empty() ? std::string::npos : code.find(from);
+  EXPECT_EQ(at == std::string::npos, from.empty()) << code;
+  for (; at != std::string::npos; at = code.find(from, at + to.size()))
+    code.replace(at, from.size(), to);
+  EXPECT_EQ(BothOrders(Kernel(code), POSENC_I64).areSame(), from.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, ConsecutiveRowsFaultTest,
+    testing::Values(
+        RowsFault{"Control", "", ""},
+        // The limit of the error, the place of the tie, a sign of rotations,
+        // the last position that has others after it.
+        RowsFault{"NoError", "dense<2.38418579E-7>", "dense<1.0E-9>"},
+        RowsFault{"NoTie", "dense<32768>", "dense<0>"},
+        RowsFault{"Minus", "arith.negf", "math.absf"},
+        RowsFault{"Wrapped", "arith.constant 9223372036854775791 : i64",
+                  "arith.constant 9223372036854775807 : i64"}),
+    [](const testing::TestParamInfo<RowsFault> &info) {
+      return info.param.name;
+    });
+
+} // namespace
