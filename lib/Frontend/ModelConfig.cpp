@@ -8,6 +8,7 @@
 
 #include "posenc/Frontend/ModelConfig.h"
 
+#include "AttentionKeys.h"
 #include "ConfigReader.h"
 #include "HeadShape.h"
 #include "LayerTypes.h"
@@ -46,8 +47,9 @@ namespace {
 
 class ModelReader {
 public:
-  ModelReader(ConfigReader &reader, const json::Value &root)
-      : reader(reader), root(root) {}
+  ModelReader(ConfigReader &reader, const json::Value &root,
+              const ReadOptions &options)
+      : reader(reader), root(root), options(options) {}
 
   void read(ModelConfig &result);
 
@@ -63,6 +65,7 @@ private:
 
   ConfigReader &reader;
   const json::Value &root;
+  const ReadOptions &options;
   /// The object with the text model's keys: the root, unless it nests them.
   const json::Value *config = nullptr;
   const json::Member *typeMember = nullptr;
@@ -249,6 +252,8 @@ void ModelReader::read(ModelConfig &result) {
   readHeadShape(reader, *config, {dicts.scaling, dicts.parameters}, *row,
                 result);
   readRope(dicts, result);
+  if (options.attention)
+    readAttention(reader, *config, *row, options.qkNorm, result);
   std::optional<DType> dtype = readDType(*config);
   if (!dtype && config != &root)
     dtype = readDType(root);
@@ -273,7 +278,7 @@ posenc::frontend::readModelConfig(StringRef text, StringRef fileName,
   ModelConfig result;
   if (document->root().isObject()) {
     reportDuplicates(reader, document->root());
-    ModelReader(reader, document->root()).read(result);
+    ModelReader(reader, document->root(), options).read(result);
   } else {
     reader.error(document->root(), "a config must be an object, not " +
                                        json::describeKind(document->root()));

@@ -75,6 +75,12 @@ static constexpr KeyNames modernBertKeys = [] {
   return keys;
 }();
 
+static constexpr KeyNames recurrentGemmaKeys = [] {
+  KeyNames keys;
+  keys.window = {"attention_window_size", ""};
+  return keys;
+}();
+
 static constexpr KeyNames anyKeys = [] {
   KeyNames keys;
   keys.headDim = {"head_dim", "attention_head_size"};
@@ -98,28 +104,28 @@ static constexpr ModelRow models[] = {
     row("arcee"),
     row("aria_text"),
     row("chameleon"),
-    row("diffllama"),
-    row("dots1"),
+    row("diffllama").otherAttention(),
+    row("dots1").slidesFromMaxWindow(/*onRequest=*/false),
     row("exaone"),
-    row("exaone4"),
-    row("granite"),
-    row("granitemoe"),
-    row("granitemoeshared"),
+    row("exaone4").slides(4096, 4).rotatesSlidingOnly(),
+    row("granite").multiplier(1),
+    row("granitemoe").multiplier(1),
+    row("granitemoeshared").multiplier(1),
     row("internlm2"),
     row("internlm3"),
     row("llama"),
     row("minicpm"),
-    row("ministral"),
-    row("mistral"),
+    row("ministral").slides(4096),
+    row("mistral").slides(4096),
     row("mistral3"),
     row("olmo"),
     row("olmo2"),
     row("olmoe"),
     row("phi3"),
-    row("qwen2"),
-    row("qwen2_moe"),
-    row("qwen3"),
-    row("qwen3_moe"),
+    row("qwen2").slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_moe").slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen3").slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen3_moe").slidesFromMaxWindow(/*onRequest=*/true),
     row("seed_oss"),
     row("starcoder2"),
     row("yi"),
@@ -130,50 +136,74 @@ static constexpr ModelRow models[] = {
     row("falcon", falconKeys),
     row("falcon_h1").theta(1e5),
     row("gemma").headDim(256),
-    row("gemma2").headDim(256),
-    row("gemma3").headDim(256).theta(1e6).ownSlidingTheta(1e4),
-    row("gemma3_text").headDim(256).theta(1e6).ownSlidingTheta(1e4),
-    row("gemma3n_text").headDim(256).theta(1e6).ownSlidingTheta(1e4),
+    row("gemma2").headDim(256).slides(4096, 2).queryScalar(256).softCap(50),
+    row("gemma3")
+        .headDim(256)
+        .theta(1e6)
+        .ownSlidingTheta(1e4)
+        .slides(4096, 6)
+        .queryScalar(256),
+    row("gemma3_text")
+        .headDim(256)
+        .theta(1e6)
+        .ownSlidingTheta(1e4)
+        .slides(4096, 6)
+        .queryScalar(256),
+    row("gemma3n_text")
+        .headDim(256)
+        .theta(1e6)
+        .ownSlidingTheta(1e4)
+        .slides(512, 5)
+        .multiplier(1),
     row("glm4_moe").partial(0.5),
     row("gpt_neox", neoxKeys).partial(0.25),
     row("gpt_neox_japanese", neoxKeys),
-    row("gpt_oss").theta(150000),
+    row("gpt_oss").theta(150000).slides(128, 2).sinks(),
     row("lfm2").theta(1e6),
     row("minicpm3", latentKeys),
     row("mixtral").theta(1e6),
     row("mllama_text_model").theta(5e5),
-    row("modernbert", modernBertKeys).theta(160000).ownSlidingTheta(1e4),
+    row("modernbert", modernBertKeys)
+        .theta(160000)
+        .ownSlidingTheta(1e4)
+        .otherAttention(),
     row("nemotron").partial(0.5),
-    row("olmo3").unscaledSliding(),
+    row("olmo3").unscaledSliding().slides(4096, 4),
     row("persimmon", persimmonKeys).partial(0.5),
     row("phi").partial(0.5),
     row("phimoe").theta(1e6),
     row("qwen3_next").partial(0.25),
-    row("recurrent_gemma").partial(0.5),
-    row("smollm3").theta(2e6),
+    row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
+    row("smollm3").theta(2e6).slidesFromMaxWindow(/*onRequest=*/true),
     row("stablelm", stablelmKeys).partial(0.25),
 
     // Half-paired, if they rotate at all.
-    row("esm").onlyIfPositionType("rotary"),
-    row("granitemoehybrid").onlyIfPositionType("rope"),
+    row("esm").bidirectional().onlyIfPositionType("rotary"),
+    row("granitemoehybrid").multiplier(1).onlyIfPositionType("rope"),
 
     // Interleaved.
     row("codegen", gptjKeys).interleaved().rotaryDim(64),
     row("cohere").interleaved().theta(5e5),
-    row("cohere2").interleaved(),
-    row("deepseek_v2", latentKeys).interleavedUnless("rope_interleave"),
-    row("deepseek_v3", latentKeys).interleavedUnless("rope_interleave"),
+    row("cohere2").interleaved().slides(4096, 4).rotatesSlidingOnly(),
+    row("deepseek_v2", latentKeys)
+        .interleavedUnless("rope_interleave")
+        .latent(128, 128),
+    row("deepseek_v3", latentKeys)
+        .interleavedUnless("rope_interleave")
+        .latent(128, 128),
     row("ernie4_5").interleaved().theta(5e5),
     row("ernie4_5_moe").interleaved().theta(5e5),
     row("glm").interleaved().partial(0.5),
     row("glm4").interleaved().partial(0.5),
     row("gptj", gptjKeys).interleaved().rotaryDim(64),
     row("helium").interleaved().theta(1e5),
-    row("kimi_k2", latentKeys).interleavedUnless("rope_interleave"),
-    row("llama4").interleaved().theta(5e5),
-    row("llama4_text").interleaved().theta(5e5),
-    row("longcat_flash", latentKeys).interleaved().theta(1e7),
-    row("roformer").interleaved(),
+    row("kimi_k2", latentKeys)
+        .interleavedUnless("rope_interleave")
+        .latent(128, 128),
+    row("llama4").interleaved().theta(5e5).otherAttention(),
+    row("llama4_text").interleaved().theta(5e5).otherAttention(),
+    row("longcat_flash", latentKeys).interleaved().theta(1e7).otherAttention(),
+    row("roformer").interleaved().bidirectional(),
 };
 
 static constexpr ModelRow unknownRow = row("", anyKeys);

@@ -42,10 +42,38 @@ struct KeyNames {
   Names partial = {"partial_rotary_factor", ""};
   /// A rotary dimension given as such; empty where the model has no such key.
   Names rotaryDim = {"", ""};
+  Names window = {"sliding_window", ""};
   Names maxPosition = {"max_position_embeddings", "n_positions"};
   KeyHeads keyHeadRule = KeyHeads::Given;
   /// False where head_dim is the size of one part of a head among several.
   bool headDimFromHidden = true;
+};
+
+/// Which layers slide where there is a window and no `layer_types`.
+enum class SlidingLayers {
+  All,
+  EveryNth,      // all but each n-th, for `sliding_window_pattern`
+  FromMaxWindow, // from `max_window_layers` on
+};
+
+/// How queries, keys and values meet.
+struct AttentionRow {
+  /// False where it is of a kind that the functions do not have.
+  bool isSupported = true;
+  bool isCausal = true;
+  bool hasSinks = false;
+  /// The layers that see everything do not rotate.
+  bool rotatesSlidingOnly = false;
+  /// A window counts only if `use_sliding_window` is true.
+  bool slidesOnRequest = false;
+  SlidingLayers sliding = SlidingLayers::All;
+  int64_t slidingPattern = 0;
+  int64_t defaultWindow = 0;     // 0: none
+  double defaultQueryScalar = 0; // 0: the head's size
+  double defaultMultiplier = 0;  // 0: by the scalar
+  double defaultSoftCap = 0;     // 0: none
+  int64_t defaultPlainDim = 0;   // latent: channels that do not rotate
+  int64_t defaultValueDim = 0;   // latent: channels of the values
 };
 
 struct ModelRow {
@@ -62,6 +90,7 @@ struct ModelRow {
   bool slidingUnscaled = false;
   /// The key that switches interleaving off, or empty.
   llvm::StringLiteral interleaveKey = "";
+  AttentionRow attention;
   /// The position_embedding_type under which the model rotates, or empty.
   llvm::StringLiteral positionType = "";
 
@@ -107,6 +136,63 @@ struct ModelRow {
   constexpr ModelRow unscaledSliding() const {
     ModelRow copy = *this;
     copy.slidingUnscaled = true;
+    return copy;
+  }
+  constexpr ModelRow otherAttention() const {
+    ModelRow copy = *this;
+    copy.attention.isSupported = false;
+    return copy;
+  }
+  constexpr ModelRow bidirectional() const {
+    ModelRow copy = *this;
+    copy.attention.isCausal = false;
+    return copy;
+  }
+  constexpr ModelRow sinks() const {
+    ModelRow copy = *this;
+    copy.attention.hasSinks = true;
+    return copy;
+  }
+  /// Slides over `window` keys, 0 if that is not usual, in all layers but each
+  /// `pattern`-th, which is 0 if there is none such.
+  constexpr ModelRow slides(int64_t window, int64_t pattern = 0) const {
+    ModelRow copy = *this;
+    copy.attention.defaultWindow = window;
+    copy.attention.slidingPattern = pattern;
+    copy.attention.sliding =
+        pattern ? SlidingLayers::EveryNth : SlidingLayers::All;
+    return copy;
+  }
+  constexpr ModelRow slidesFromMaxWindow(bool onRequest) const {
+    ModelRow copy = *this;
+    copy.attention.sliding = SlidingLayers::FromMaxWindow;
+    copy.attention.slidesOnRequest = onRequest;
+    return copy;
+  }
+  constexpr ModelRow rotatesSlidingOnly() const {
+    ModelRow copy = *this;
+    copy.attention.rotatesSlidingOnly = true;
+    return copy;
+  }
+  constexpr ModelRow queryScalar(double value) const {
+    ModelRow copy = *this;
+    copy.attention.defaultQueryScalar = value;
+    return copy;
+  }
+  constexpr ModelRow multiplier(double value) const {
+    ModelRow copy = *this;
+    copy.attention.defaultMultiplier = value;
+    return copy;
+  }
+  constexpr ModelRow softCap(double value) const {
+    ModelRow copy = *this;
+    copy.attention.defaultSoftCap = value;
+    return copy;
+  }
+  constexpr ModelRow latent(int64_t plainDim, int64_t valueDim) const {
+    ModelRow copy = *this;
+    copy.attention.defaultPlainDim = plainDim;
+    copy.attention.defaultValueDim = valueDim;
     return copy;
   }
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {

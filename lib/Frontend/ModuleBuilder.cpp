@@ -6,55 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Frontend/ModuleBuilder.h"
-
-#include "posenc/IR/Posenc.h"
+#include "ModelModule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::ModelConfig;
 using ::posenc::frontend::Scaling;
-
-using NamedType = std::pair<StringRef, Type>;
-
-namespace {
-
-class ModelModule {
-public:
-  ModelModule(MLIRContext &context, const ModelConfig &config,
-              const ModuleBuilderOptions &options)
-      : builder(&context),
-        loc(options.location.value_or(builder.getUnknownLoc())), config(config),
-        dtype(options.dtype.value_or(config.dtype)) {}
-
-  OwningOpRef<ModuleOp> build();
-
-private:
-  FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
-  FloatAttr real(const std::optional<double> &value) {
-    return value ? real(*value) : FloatAttr();
-  }
-  Attribute getScaling();
-  Type getElementType();
-  RankedTensorType getHeadsType(int64_t numHeads);
-  func::FuncOp createFunction(StringRef name, ArrayRef<NamedType> arguments,
-                              ArrayRef<NamedType> results);
-  Value createDestination(RankedTensorType type, ValueRange sizes);
-  SmallVector<Value> createSizes(Value tensor, int64_t count);
-  void buildSincos(FrequenciesAttr frequencies, const std::string &suffix);
-  void buildRope(FrequenciesAttr frequencies, const std::string &suffix);
-
-  OpBuilder builder;
-  Location loc;
-  const ModelConfig &config;
-  ::posenc::frontend::DType dtype;
-};
-
-} // namespace
 
 /// The scaling rule as an attribute, or null.
 Attribute ModelModule::getScaling() {
@@ -97,11 +58,11 @@ Type ModelModule::getElementType() {
   llvm_unreachable("unknown element type");
 }
 
-/// Batch, sequence, head, dim.
-RankedTensorType ModelModule::getHeadsType(int64_t numHeads) {
-  return RankedTensorType::get(
-      {ShapedType::kDynamic, ShapedType::kDynamic, numHeads, config.headDim},
-      getElementType());
+/// A tensor of the model's type, or another.
+RankedTensorType ModelModule::getType(ArrayRef<int64_t> shape,
+                                      Type elementType) {
+  return RankedTensorType::get(shape,
+                               elementType ? elementType : getElementType());
 }
 
 /// A public function, with the builder at the start of its body.
@@ -141,10 +102,10 @@ Value ModelModule::createDestination(RankedTensorType type, ValueRange sizes) {
 void ModelModule::buildSincos(FrequenciesAttr frequencies,
                               const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
-  auto positionsType =
-      RankedTensorType::get({ShapedType::kDynamic}, builder.getI64Type());
+  RankedTensorType positionsType =
+      getType({ShapedType::kDynamic}, builder.getI64Type());
   // Tables are f32 for every model: they are read by f32 products.
-  auto tableType = RankedTensorType::get(
+  RankedTensorType tableType = getType(
       {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
   func::FuncOp function =
       createFunction("sincos" + suffix, {{"positions", positionsType}},
@@ -161,9 +122,14 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
 void ModelModule::buildRope(FrequenciesAttr frequencies,
                             const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
-  RankedTensorType queries = getHeadsType(config.numHeads);
-  RankedTensorType keys = getHeadsType(config.numKeyValueHeads);
-  auto positionsType = RankedTensorType::get(
+  // Batch, sequence, head, dim.
+  auto heads = [&](int64_t count) {
+    return getType(
+        {ShapedType::kDynamic, ShapedType::kDynamic, count, config.headDim});
+  };
+  RankedTensorType queries = heads(config.numHeads);
+  RankedTensorType keys = heads(config.numKeyValueHeads);
+  RankedTensorType positionsType = getType(
       {ShapedType::kDynamic, ShapedType::kDynamic}, builder.getI64Type());
   func::FuncOp function = createFunction(
       "rope" + suffix,
@@ -201,13 +167,14 @@ OwningOpRef<ModuleOp> ModelModule::build() {
     buildSincos(frequencies, suffix);
     buildRope(frequencies, suffix);
   }
+  buildAttentionFunctions(frequencies);
   return module;
 }
 
 OwningOpRef<ModuleOp>
 mlir::posenc::buildModule(MLIRContext &context, const ModelConfig &config,
                           const ModuleBuilderOptions &options) {
-  context.loadDialect<arith::ArithDialect, func::FuncDialect, PosencDialect,
-                      tensor::TensorDialect>();
+  context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect,
+                      PosencDialect, tensor::TensorDialect>();
   return ModelModule(context, config, options).build();
 }

@@ -82,7 +82,8 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
              "and type)",
              readLimit(request.limits.maxUlp));
   parser.add("max-rel", "LIMIT",
-             "largest relative error of a whole result (default: none)",
+             "largest relative error of a whole result (default: by type for "
+             "attention, else none)",
              readLimit(request.limits.maxRel));
   parser.add("dtype", "TYPE",
              "for a config.json: f32, bf16, f16 or f64 (default: the "
@@ -91,6 +92,13 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   parser.add("pairing", "PAIRING",
              "for a config.json: half or interleaved (default: the model's)",
              request.inputOptions.pairing);
+  parser.add("k-cache", "KIND",
+             "for a config.json: the keys that @decode reads, rotated or raw "
+             "(default: rotated)",
+             request.inputOptions.keyCache);
+  parser.add("qk-norm",
+             "for a config.json: attention norms queries and keys by head",
+             request.inputOptions.qkNorm);
   parser.add("tuning", "FILE",
              "for a module or config.json: choices of posenc-tune", tuning);
   std::vector<std::string> inputs;

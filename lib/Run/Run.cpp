@@ -192,8 +192,11 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (request.reference)
         return fail("--reference evaluates a module, and '" + request.path +
                     "' is compiled: a library carries none");
-      if (request.inputOptions.dtype || request.inputOptions.pairing)
-        return fail("--dtype and --pairing are for a config.json; '" +
+      const InputOptions &options = request.inputOptions;
+      if (options.dtype || options.pairing || options.keyCache ||
+          options.qkNorm)
+        return fail("--dtype, --pairing, --k-cache and --qk-norm are for a "
+                    "config.json; '" +
                     request.path + "' is compiled");
       if (!request.tuning.empty())
         return fail("--tuning is for a module or config.json; '" +

@@ -291,7 +291,16 @@ static std::optional<int> parseArguments(int argc, char **argv,
              request.inputOptions.dtype);
   parser.add("pairing", "PAIRING", "half or interleaved (default: the model's)",
              request.inputOptions.pairing);
-  parser.add("kernels", "NAME,...", "functions to compile (default: all)",
+  parser.add("k-cache", "KIND",
+             "the keys that a config's @decode reads: rotated or raw (default: "
+             "rotated)",
+             request.inputOptions.keyCache);
+  parser.add("qk-norm",
+             "a config's attention norms queries and keys by head, with the "
+             "weights q_norm and k_norm",
+             request.inputOptions.qkNorm);
+  parser.add("kernels", "NAME,...",
+             "functions to compile (default: all but a config's attention)",
              [&](StringRef text) -> std::optional<std::string> {
                SmallVector<StringRef> names;
                text.split(names, ',');

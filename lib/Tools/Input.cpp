@@ -77,6 +77,17 @@ static std::optional<frontend::Pairing> parsePairing(StringRef name) {
       .Default(std::nullopt);
 }
 
+static std::optional<KeyCache> parseKeyCache(StringRef name) {
+  return llvm::StringSwitch<std::optional<KeyCache>>(name)
+      .Case("rotated", KeyCache::Rotated)
+      .Case("raw", KeyCache::Raw)
+      .Default(std::nullopt);
+}
+
+/// Whether a config has its attention if no functions are named. Not before it
+/// can be compiled.
+static constexpr bool kAttentionByDefault = false;
+
 static OwningOpRef<ModuleOp>
 loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   frontend::ReadOptions readOptions;
@@ -93,6 +104,15 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
       return fail("pairing '" + *options.pairing +
                   "' is neither half nor interleaved");
   }
+  if (options.keyCache) {
+    std::optional<KeyCache> cache = parseKeyCache(*options.keyCache);
+    if (!cache)
+      return fail("k-cache '" + *options.keyCache +
+                  "' is neither rotated nor raw");
+    builderOptions.keyCache = *cache;
+  }
+  readOptions.attention = kAttentionByDefault || !options.kernels.empty();
+  readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
   if (!buffer)
@@ -186,9 +206,13 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                const InputOptions &options,
                                                MLIRContext &context) {
   bool isConfig = path.ends_with(".json");
-  if (!isConfig && (options.dtype || options.pairing))
-    return fail(Twine(options.dtype ? "--dtype" : "--pairing") +
-                " is for a config.json; '" + path + "' is none");
+  StringRef flag = options.dtype      ? "--dtype"
+                   : options.pairing  ? "--pairing"
+                   : options.keyCache ? "--k-cache"
+                   : options.qkNorm   ? "--qk-norm"
+                                      : "";
+  if (!isConfig && !flag.empty())
+    return fail(flag + " is for a config.json; '" + path + "' is none");
   OwningOpRef<ModuleOp> module =
       isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
   if (!module)

@@ -47,6 +47,39 @@ struct Scaling {
   std::vector<double> list;
 };
 
+/// What the layers of one type have of their own.
+struct LayerAttention {
+  /// The config's name for them; empty if it has none.
+  std::string type;
+  /// The keys that a query sees at most, its own included.
+  std::optional<int64_t> window;
+  bool rotates = true;
+
+  bool isLike(const LayerAttention &other) const {
+    return window == other.window && rotates == other.rotates;
+  }
+};
+
+/// What a model does with its queries, keys and values.
+struct AttentionConfig {
+  int64_t numKeyValueHeads = 0;
+  /// Sizes of the whole head, also where only a part of it rotates: there
+  /// the window begins at `rotaryOffset`.
+  int64_t headDim = 0;
+  int64_t valueDim = 0;
+  int64_t rotaryOffset = 0;
+  /// Absent: 1/sqrt(headDim).
+  std::optional<double> scale;
+  std::optional<double> softCap;
+  /// Present if ReadOptions asked for norms.
+  std::optional<double> normEps;
+  bool isCausal = true;
+  bool hasSinks = false;
+  /// At least one, with different types. Where the model's code alone says
+  /// which layers slide, one without a type comes first, as the keys read.
+  std::vector<LayerAttention> layers;
+};
+
 struct ModelConfig {
   std::string modelType;
   int64_t numHeads = 0;
@@ -64,6 +97,9 @@ struct ModelConfig {
   /// The different names in `layer_types`, in order, if there are several. The
   /// rotation is the same for all; each has functions of its name.
   std::vector<std::string> layerTypes;
+  /// Absent if ReadOptions did not ask for it, and for models whose attention
+  /// is of another kind.
+  std::optional<AttentionConfig> attention;
 };
 
 enum class Pairing { Half, Interleaved };
@@ -71,6 +107,10 @@ enum class Pairing { Half, Interleaved };
 struct ReadOptions {
   /// Overrules what the model's type says.
   std::optional<Pairing> pairing;
+  /// Read the keys of the attention, too. Else these are not even checked.
+  bool attention = false;
+  /// With it: queries and keys are normed head by head.
+  bool qkNorm = false;
 };
 
 /// Reads the text of a config.json. Appends every error and warning found, in

@@ -16,16 +16,28 @@
 
 namespace mlir::posenc {
 
+/// What a cache of keys holds: keys that are normed and rotated, or as they
+/// were before both.
+enum class KeyCache { Rotated, Raw };
+
 struct ModuleBuilderOptions {
   /// The element type of queries and keys; the config's own if absent.
   std::optional<::posenc::frontend::DType> dtype;
   /// Where diagnostics point: the config, as a module has no text of its own.
   std::optional<Location> location;
+  KeyCache keyCache = KeyCache::Rotated;
 };
 
 /// Builds the functions of a model:
 ///   @sincos(positions) -> (cos, sin), tables of f32 whatever the model's type
 ///   @rope(q, k, positions) -> (q_out, k_out), over batch, sequence, head, dim
+/// and, if the config has an attention,
+///   @attention(q, k, v, positions) -> o, of the same layout
+///   @decode(q, k_cache, v_cache, lengths) -> o, one query a sequence, over
+///     caches of batch, head, key, dim
+/// with more operands where the model has them: sinks, and with norms q_norm
+/// and k_norm, which @decode needs for raw keys only. Where types of layers
+/// differ each has functions with its name as a suffix.
 /// Null after an error diagnostic.
 OwningOpRef<ModuleOp> buildModule(MLIRContext &context,
                                   const ::posenc::frontend::ModelConfig &config,

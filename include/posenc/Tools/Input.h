@@ -24,7 +24,11 @@ struct InputOptions {
   std::optional<std::string> dtype;
   /// half or interleaved; the model's own pairing if absent.
   std::optional<std::string> pairing;
-  /// Functions to keep; all if empty.
+  /// rotated or raw: what a cache of keys holds; rotated if absent.
+  std::optional<std::string> keyCache;
+  /// Attention norms its queries and keys.
+  bool qkNorm = false;
+  /// Functions to keep; those that there are by default if empty.
   std::vector<std::string> kernels;
 };
 

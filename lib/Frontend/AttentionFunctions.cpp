@@ -1,0 +1,167 @@
+//===- AttentionFunctions.cpp - a model's attention -------------*- C++ -*-===//
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelModule.h"
+
+#include "posenc/IR/Attention.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::frontend::AttentionConfig;
+
+static constexpr int64_t kDynamic = ShapedType::kDynamic;
+
+/// The operands that some models have beside queries, keys and values.
+void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,
+                              bool withKeyNorm) {
+  const AttentionConfig &attention = *config.attention;
+  if (attention.hasSinks) {
+    Type sums = dtype == ::posenc::frontend::DType::F64
+                    ? Type(builder.getF64Type())
+                    : Type(builder.getF32Type());
+    arguments.push_back({"sinks", getType({config.numHeads}, sums)});
+  }
+  if (!attention.normEps)
+    return;
+  arguments.push_back({"q_norm", getType({attention.headDim})});
+  if (withKeyNorm)
+    arguments.push_back({"k_norm", getType({attention.headDim})});
+}
+
+/// The operation on the first three arguments, with what both functions have
+/// in common and what addOperands() added.
+AttentionOp ModelModule::createAttention(func::FuncOp function,
+                                         const Layer &layer,
+                                         RankedTensorType type) {
+  const AttentionConfig &attention = *config.attention;
+  Value query = function.getArgument(0);
+  SmallVector<Value> sizes = createSizes(query, type.getNumDynamicDims());
+  Value init = createDestination(type, sizes);
+  auto op = AttentionOp::create(builder, loc, query, function.getArgument(1),
+                                function.getArgument(2), init);
+  func::ReturnOp::create(builder, loc, op.getResults());
+  op.setScaleAttr(real(attention.scale));
+  if (layer.window)
+    op.setWindowLeft(*layer.window - 1);
+  bool hasNorm = false;
+  for (unsigned number = 3; number < function.getNumArguments(); ++number) {
+    auto name = function.getArgAttrOfType<StringAttr>(
+        number, PosencDialect::kNameAttrName);
+    Value operand = function.getArgument(number);
+    if (name == "sinks")
+      op.getSinksMutable().assign(operand);
+    else if (name == "q_norm")
+      op.getQueryNormMutable().assign(operand);
+    else if (name == "k_norm")
+      op.getKeyNormMutable().assign(operand);
+    hasNorm |= name.getValue().ends_with("_norm");
+  }
+  if (hasNorm)
+    op.setNormEpsAttr(real(attention.normEps));
+  if (attention.softCap) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(op);
+    buildSoftCap(builder, op, *attention.softCap);
+  }
+  return op;
+}
+
+static RotationAttr getRotation(const ::posenc::frontend::ModelConfig &config,
+                                FrequenciesAttr frequencies) {
+  Pairing pairing = config.interleaved ? Pairing::Interleaved : Pairing::Half;
+  return RotationAttr::get(frequencies.getContext(), pairing, frequencies,
+                           config.attention->rotaryOffset, AxesAttr());
+}
+
+void ModelModule::buildAttention(FrequenciesAttr frequencies,
+                                 const Layer &layer,
+                                 const std::string &suffix) {
+  OpBuilder::InsertionGuard guard(builder);
+  const AttentionConfig &attention = *config.attention;
+  auto heads = [&](int64_t count, int64_t dim) {
+    return getType({kDynamic, kDynamic, count, dim});
+  };
+  int64_t keyHeads = attention.numKeyValueHeads;
+  RankedTensorType output = heads(config.numHeads, attention.valueDim);
+  SmallVector<NamedType> arguments{
+      {"q", heads(config.numHeads, attention.headDim)},
+      {"k", heads(keyHeads, attention.headDim)},
+      {"v", heads(keyHeads, attention.valueDim)},
+      {"positions", getType({kDynamic, kDynamic}, builder.getI64Type())}};
+  addOperands(arguments, /*withKeyNorm=*/true);
+  func::FuncOp function =
+      createFunction("attention" + suffix, arguments, {{"o", output}});
+  AttentionOp op = createAttention(function, layer, output);
+  op.setCausal(attention.isCausal);
+  // Both sides, where the keys after a query are not hidden anyway.
+  if (layer.window && !attention.isCausal)
+    op.setWindowRight(*layer.window - 1);
+  if (!layer.rotates)
+    return;
+  RotationAttr rotation = getRotation(config, frequencies);
+  op.setQueryRotationAttr(rotation);
+  op.setKeyRotationAttr(rotation);
+  op.getQueryPositionsMutable().assign(function.getArgument(3));
+  op.getKeyPositionsMutable().assign(function.getArgument(3));
+}
+
+void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
+                              const std::string &suffix) {
+  OpBuilder::InsertionGuard guard(builder);
+  const AttentionConfig &attention = *config.attention;
+  auto cache = [&](int64_t dim) {
+    return getType({kDynamic, attention.numKeyValueHeads, kDynamic, dim});
+  };
+  bool isRaw = options.keyCache == KeyCache::Raw;
+  RankedTensorType output =
+      getType({kDynamic, 1, config.numHeads, attention.valueDim});
+  SmallVector<NamedType> arguments{
+      {"q", getType({kDynamic, 1, config.numHeads, attention.headDim})},
+      {"k_cache", cache(attention.headDim)},
+      {"v_cache", cache(attention.valueDim)},
+      {"lengths", getType({kDynamic}, builder.getI64Type())}};
+  addOperands(arguments, /*withKeyNorm=*/isRaw);
+  func::FuncOp function =
+      createFunction("decode" + suffix, arguments, {{"o", output}});
+  AttentionOp op = createAttention(function, layer, output);
+  op.setKeyLayout(HeadLayout::HeadMajor);
+  op.getLengthsMutable().assign(function.getArgument(3));
+  if (!layer.rotates)
+    return;
+  // The query stands at the last place, and raw keys at theirs: these are the
+  // positions that a rotation has without operands.
+  RotationAttr rotation = getRotation(config, frequencies);
+  op.setQueryRotationAttr(rotation);
+  if (isRaw)
+    op.setKeyRotationAttr(rotation);
+}
+
+void ModelModule::buildAttentionFunctions(FrequenciesAttr frequencies) {
+  if (!config.attention)
+    return;
+  const AttentionConfig &attention = *config.attention;
+  auto buildSet = [&](const Layer &layer, const std::string &suffix) {
+    buildAttention(frequencies, layer, suffix);
+    // Who sees what comes later decodes nothing.
+    if (attention.isCausal)
+      buildDecode(frequencies, layer, suffix);
+  };
+  ArrayRef<Layer> layers = attention.layers;
+  // What is the same for all types needs no name.
+  if (!layers.front().type.empty() &&
+      llvm::all_of(layers, [&](const Layer &layer) {
+        return layer.isLike(layers.front());
+      }))
+    buildSet(layers.front(), "");
+  for (const Layer &layer : layers)
+    buildSet(layer, layer.type.empty() ? "" : "_" + layer.type);
+}

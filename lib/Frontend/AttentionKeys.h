@@ -1,0 +1,26 @@
+//===- AttentionKeys.h - what a config says of its attention ----*- C++ -*-===//
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_FRONTEND_ATTENTIONKEYS_H
+#define POSENC_LIB_FRONTEND_ATTENTIONKEYS_H
+
+#include "ConfigReader.h"
+#include "ModelTable.h"
+#include "posenc/Frontend/ModelConfig.h"
+
+namespace posenc::frontend {
+
+/// Reads the attention of a model whose heads and rotation are known. Leaves it
+/// absent for a model that has none of the usual kind.
+void readAttention(ConfigReader &reader, const json::Value &config,
+                   const ModelRow &row, bool qkNorm, ModelConfig &result);
+
+} // namespace posenc::frontend
+
+#endif // POSENC_LIB_FRONTEND_ATTENTIONKEYS_H

@@ -1,0 +1,70 @@
+//===- ModelModule.h - a model's kernels as a module ------------*- C++ -*-===//
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_FRONTEND_MODELMODULE_H
+#define POSENC_LIB_FRONTEND_MODELMODULE_H
+
+#include "posenc/Frontend/ModuleBuilder.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// Builds one module. Each family of functions is a file.
+class ModelModule {
+public:
+  ModelModule(MLIRContext &context,
+              const ::posenc::frontend::ModelConfig &config,
+              const ModuleBuilderOptions &options)
+      : builder(&context),
+        loc(options.location.value_or(builder.getUnknownLoc())), config(config),
+        options(options), dtype(options.dtype.value_or(config.dtype)) {}
+
+  OwningOpRef<ModuleOp> build();
+
+private:
+  using NamedType = std::pair<StringRef, Type>;
+
+  FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
+  FloatAttr real(const std::optional<double> &value) {
+    return value ? real(*value) : FloatAttr();
+  }
+  Attribute getScaling();
+  Type getElementType();
+  RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
+  func::FuncOp createFunction(StringRef name, ArrayRef<NamedType> arguments,
+                              ArrayRef<NamedType> results);
+  Value createDestination(RankedTensorType type, ValueRange sizes);
+  SmallVector<Value> createSizes(Value tensor, int64_t count);
+  void buildSincos(FrequenciesAttr frequencies, const std::string &suffix);
+  void buildRope(FrequenciesAttr frequencies, const std::string &suffix);
+
+  // AttentionFunctions.cpp
+  using Layer = ::posenc::frontend::LayerAttention;
+  void buildAttentionFunctions(FrequenciesAttr frequencies);
+  void buildAttention(FrequenciesAttr frequencies, const Layer &layer,
+                      const std::string &suffix);
+  void buildDecode(FrequenciesAttr frequencies, const Layer &layer,
+                   const std::string &suffix);
+  void addOperands(SmallVectorImpl<NamedType> &arguments, bool withKeyNorm);
+  AttentionOp createAttention(func::FuncOp function, const Layer &layer,
+                              RankedTensorType type);
+
+  OpBuilder builder;
+  Location loc;
+  const ::posenc::frontend::ModelConfig &config;
+  const ModuleBuilderOptions &options;
+  ::posenc::frontend::DType dtype;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_FRONTEND_MODELMODULE_H

@@ -1,0 +1,214 @@
+//===- AttentionTest.cpp - what a config says of its attention --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestSupport.h"
+
+#include <cmath>
+
+using namespace posenc::frontend;
+using namespace posenc::frontend::test;
+
+namespace {
+
+/// A config of that type with 8 heads of 64 and other members.
+std::string config(llvm::StringRef type, llvm::StringRef members = "") {
+  std::string text = "{\"model_type\": \"" + type.str() +
+                     "\", \"hidden_size\": 512, \"num_attention_heads\": 8";
+  if (!members.empty())
+    text += ", " + members.str();
+  return text + "}";
+}
+
+Outcome readAll(llvm::StringRef text, bool qkNorm = false) {
+  ReadOptions options;
+  options.attention = true;
+  options.qkNorm = qkNorm;
+  return read(text, options);
+}
+
+AttentionConfig good(llvm::StringRef text, bool qkNorm = false) {
+  Outcome outcome = readAll(text, qkNorm);
+  EXPECT_TRUE(outcome.config && outcome.config->attention) << text.str() << '\n'
+                                                           << outcome.printed();
+  if (!outcome.config)
+    return {};
+  return outcome.config->attention.value_or(AttentionConfig());
+}
+
+/// The layers as `type:window`, with a `-` for those that do not rotate.
+std::string layers(llvm::StringRef text) {
+  std::string list;
+  for (const LayerAttention &layer : good(text).layers)
+    list += (list.empty() ? "" : " ") + layer.type + ":" +
+            (layer.window ? std::to_string(*layer.window) : "") +
+            (layer.rotates ? "" : "-");
+  return list;
+}
+
+/// The error of a text with a caret where it is expected.
+void expectError(llvm::StringRef marked, llvm::StringRef key,
+                 bool qkNorm = false) {
+  Marked text(marked);
+  EXPECT_TRUE(
+      hasDiagnostic(readAll(text.text, qkNorm), Severity::Error, text, key));
+  // Whoever does not ask for the attention hears nothing of it.
+  EXPECT_TRUE(read(text.text).config) << text.text;
+}
+
+TEST(AttentionTest, IsReadOnRequest) {
+  EXPECT_FALSE(read(config("llama")).config->attention);
+  AttentionConfig llama =
+      good(config("llama", "\"num_key_value_heads\": 2, \"head_dim\": 32"));
+  EXPECT_EQ(llama.numKeyValueHeads, 2);
+  EXPECT_EQ(llama.headDim, 32);
+  EXPECT_EQ(llama.valueDim, 32);
+  EXPECT_EQ(llama.rotaryOffset, 0);
+  EXPECT_FALSE(llama.scale || llama.softCap || llama.normEps);
+  EXPECT_TRUE(llama.isCausal);
+  EXPECT_FALSE(llama.hasSinks);
+}
+
+TEST(AttentionTest, Scale) {
+  auto scale = [](llvm::StringRef type, llvm::StringRef members = "") {
+    return good(config(type, members)).scale.value_or(0);
+  };
+  EXPECT_EQ(scale("llama", "\"attention_multiplier\": 0.25"), 0.25);
+  EXPECT_EQ(scale("gemma2", "\"query_pre_attn_scalar\": 64"), 0.125);
+  EXPECT_EQ(scale("gemma2"), 0.0625);
+  EXPECT_EQ(scale("gemma"), 0);
+  EXPECT_EQ(scale("granite"), 1);
+  EXPECT_EQ(scale("granite", "\"attention_multiplier\": 0.0078125"), 0x1p-7);
+  expectError("{\"model_type\": \"llama\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"attention_multiplier\": ^0}",
+              "attention_multiplier");
+  expectError("{\"model_type\": \"gemma2\", \"num_attention_heads\": 8,"
+              "\"query_pre_attn_scalar\": ^\"256\"}",
+              "query_pre_attn_scalar");
+}
+
+TEST(AttentionTest, SoftCap) {
+  EXPECT_EQ(good(config("gemma2")).softCap, 50);
+  EXPECT_EQ(good(config("gemma2", "\"attn_logit_softcapping\": 30.5")).softCap,
+            30.5);
+  EXPECT_FALSE(
+      good(config("gemma2", "\"attn_logit_softcapping\": null")).softCap);
+  EXPECT_FALSE(
+      good(config("gemma3", "\"rope_local_base_freq\": 1000000")).softCap);
+  expectError("{\"model_type\": \"gemma2\", \"num_attention_heads\": 8,"
+              "\"attn_logit_softcapping\": ^-1}",
+              "attn_logit_softcapping");
+}
+
+TEST(AttentionTest, Windows) {
+  EXPECT_EQ(layers(config("llama")), ":");
+  EXPECT_EQ(layers(config("mistral", "\"sliding_window\": 512")), ":512");
+  EXPECT_EQ(layers(config("mistral")), ":4096");
+  EXPECT_EQ(layers(config("mistral", "\"sliding_window\": null")), ":");
+  EXPECT_EQ(layers(config("phi3", "\"sliding_window\": 2047")), ":2047");
+  // Where the switch is absent, the model's own default counts.
+  EXPECT_EQ(layers(config("qwen2", "\"sliding_window\": 512")), ":");
+  EXPECT_EQ(layers(config("mistral", "\"sliding_window\": 512,"
+                                     "\"use_sliding_window\": false")),
+            ":");
+  EXPECT_EQ(layers(config("recurrent_gemma")), ":2048");
+  expectError("{\"model_type\": \"mistral\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"sliding_window\": ^0}",
+              "sliding_window");
+  expectError("{\"model_type\": \"qwen2\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"use_sliding_window\": ^1}",
+              "use_sliding_window");
+}
+
+TEST(AttentionTest, LayersOfTheModelsCode) {
+  EXPECT_EQ(layers(config("gemma2")),
+            ":4096 sliding_attention:4096 full_attention:");
+  EXPECT_EQ(layers(config("gemma2", "\"sliding_window_pattern\": 1")),
+            ":4096 full_attention:");
+  EXPECT_EQ(layers(config("cohere2")),
+            ":4096 sliding_attention:4096 full_attention:-");
+  std::string qwen = "\"use_sliding_window\": true, \"sliding_window\": 512,"
+                     "\"num_hidden_layers\": 28, \"max_window_layers\": ";
+  EXPECT_EQ(layers(config("qwen2", qwen + "28")), ":512 full_attention:");
+  EXPECT_EQ(layers(config("qwen2", qwen + "0")), ":512 sliding_attention:512");
+  EXPECT_EQ(layers(config("qwen2", qwen + "21")),
+            ":512 full_attention: sliding_attention:512");
+}
+
+TEST(AttentionTest, LayersOfTheConfig) {
+  std::string types = "\"layer_types\": [\"full_attention\", "
+                      "\"sliding_attention\", \"full_attention\"]";
+  EXPECT_EQ(layers(config("gemma2", types)),
+            "full_attention: sliding_attention:4096");
+  EXPECT_EQ(layers(config("llama", types + ", \"sliding_window\": 64")),
+            "full_attention: sliding_attention:64");
+  EXPECT_EQ(layers(config("llama", types + ", \"sliding_window\": null")),
+            "full_attention: sliding_attention:");
+  EXPECT_EQ(layers(config("mistral", "\"layer_types\": [\"full_attention\"]")),
+            ":");
+  EXPECT_EQ(layers(config("lfm2", "\"layer_types\": [\"conv\", "
+                                  "\"full_attention\"]")),
+            "full_attention:");
+  expectError("^{\"model_type\": \"llama\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8," +
+                  types + "}",
+              "sliding_window");
+}
+
+TEST(AttentionTest, OtherKinds) {
+  auto hasAttention = [](llvm::StringRef text) {
+    Outcome outcome = readAll(text);
+    EXPECT_TRUE(outcome.config) << outcome.printed();
+    return outcome.config && outcome.config->attention;
+  };
+  EXPECT_FALSE(hasAttention(config("diffllama")));
+  EXPECT_FALSE(hasAttention(config("llama4_text")));
+  EXPECT_FALSE(
+      hasAttention(config("lfm2", "\"layer_types\": [\"conv\", \"other\"]")));
+  EXPECT_TRUE(good(config("gpt_oss")).hasSinks);
+  EXPECT_FALSE(good(config("roformer")).isCausal);
+}
+
+TEST(AttentionTest, Latent) {
+  std::string shape = "\"qk_rope_head_dim\": 16, \"qk_nope_head_dim\": 48";
+  AttentionConfig plain = good(config("deepseek_v3", shape));
+  EXPECT_EQ(plain.numKeyValueHeads, 8);
+  EXPECT_EQ(plain.headDim, 64);
+  EXPECT_EQ(plain.valueDim, 128);
+  EXPECT_EQ(plain.rotaryOffset, 48);
+  EXPECT_FALSE(plain.scale);
+  // The rotation of @rope is of the rotary channels alone.
+  Outcome outcome = readAll(config("deepseek_v3", shape));
+  EXPECT_EQ(outcome.config->headDim, 16);
+  EXPECT_EQ(outcome.config->numKeyValueHeads, 1);
+  AttentionConfig yarn = good(config(
+      "deepseek_v3", shape + ", \"v_head_dim\": 32, \"rope_scaling\": "
+                             "{\"rope_type\": \"yarn\", \"factor\": 40, "
+                             "\"mscale\": 1, \"mscale_all_dim\": 0.5, "
+                             "\"original_max_position_embeddings\": 4096}"));
+  double g = 0.05 * std::log(40.0) + 1;
+  ASSERT_TRUE(yarn.scale);
+  EXPECT_DOUBLE_EQ(*yarn.scale, g * g / 8);
+  EXPECT_EQ(yarn.valueDim, 32);
+  // Without the sizes there is nothing to attend with.
+  EXPECT_FALSE(readAll(config("minicpm3", "\"qk_rope_head_dim\": 16"))
+                   .config->attention);
+}
+
+TEST(AttentionTest, Norms) {
+  EXPECT_EQ(good(config("qwen3", "\"rms_norm_eps\": 1e-6"), true).normEps,
+            1e-6);
+  EXPECT_FALSE(good(config("qwen3", "\"rms_norm_eps\": 1e-6")).normEps);
+  expectError("^{\"model_type\": \"qwen3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8}",
+              "rms_norm_eps", /*qkNorm=*/true);
+  expectError("{\"model_type\": \"qwen3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"rms_norm_eps\": ^-1}",
+              "rms_norm_eps", /*qkNorm=*/true);
+}
+
+} // namespace
