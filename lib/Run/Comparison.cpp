@@ -10,6 +10,7 @@
 
 #include "DType.h"
 #include "posenc/Reference/Compare.h"
+#include "posenc/Reference/CompareAttention.h"
 #include "posenc/Support/Memory.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -53,6 +54,23 @@ ReferenceValue mlir::posenc::convertToReference(int64_t scalar,
 // Measure
 //===----------------------------------------------------------------------===//
 
+/// Whether a library's function looks like an attention: it has one result, and
+/// three tensors or more like it. Tables are narrower than what they rotate.
+static bool looksLikeAttention(runtime::Function function) {
+  if (function.numOutputs() != 1 || function.output(0).rank() < 3)
+    return false;
+  runtime::Argument result = function.output(0);
+  int32_t last = result.rank() - 1;
+  int numHeads = 0;
+  for (size_t i = 0; i < function.numInputs(); ++i) {
+    runtime::Argument input = function.input(i);
+    numHeads += input.dtype() == result.dtype() &&
+                input.rank() == result.rank() &&
+                input.size(last) >= result.size(last);
+  }
+  return numHeads >= 3;
+}
+
 /// The largest magnitude of a row, for all of its elements. It is at least that
 /// of each pair, wherever the pairs are.
 static void setRowMagnitudes(reference::Array &array) {
@@ -72,9 +90,19 @@ void mlir::posenc::setMeasure(ReferenceValue &expected,
   if (oracle) {
     expected.limitUlp = oracle->limitUlp;
     expected.absoluteSlack = oracle->absoluteSlack;
+    expected.isAttention = oracle->isAttention;
     // Another shape is a mismatch, whatever the magnitudes.
-    if (oracle->array.shape == expected.array.shape)
+    if (oracle->array.shape == expected.array.shape) {
       expected.array.magnitude = oracle->array.magnitude;
+      expected.largest = oracle->largest;
+    }
+    return;
+  }
+  if (looksLikeAttention(function)) {
+    expected.isAttention = true;
+    setRowMagnitudes(expected.array);
+    expected.largest.assign(expected.array.magnitude.begin(),
+                            expected.array.magnitude.end());
     return;
   }
   // A compiled library does not say what its functions compute. One that reads
@@ -115,43 +143,118 @@ static double computeRelativeError(DType type, const void *result,
   return norm == 0 ? HUGE_VAL : double(std::sqrt(error / norm));
 }
 
-bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
-                                 const ReferenceValue &expected,
-                                 const Limits &limits) {
+namespace {
+/// How far a result is off, by every measure that applies to it.
+struct Measured {
+  double ulp = 0, absolute = 0, relative = 0;
+  /// Of an attention: in units of its bound for each element.
+  double ratio = 0;
+  std::vector<int64_t> index;
+  /// Not empty for what no number describes.
+  std::string mismatch;
+
+  void setMismatch(std::string reason, std::vector<int64_t> where) {
+    ulp = absolute = HUGE_VAL;
+    mismatch = std::move(reason);
+    index = std::move(where);
+  }
+};
+} // namespace
+
+/// In units of sum p|v|, which is what an attention's error is relative to.
+static Measured measureAttention(const runtime::Array &result,
+                                 const ReferenceValue &expected) {
+  Measured measured;
+  reference::AttentionResult attended;
+  attended.output = expected.array;
+  // Rows of one element each: a result may have been cut or reshaped.
+  attended.output.shape = {int64_t(expected.array.values.size()), 1};
+  attended.largestValue = expected.largest;
+  bool sameShape = result.shape() == expected.array.shape;
+  reference::AttentionComparison found;
+  if (sameShape)
+    found = reference::compareAttention(expected.type, result.data(), attended);
+  measured.relative = found.relative;
+  measured.ratio = found.maxRatio;
+  auto unflatten = [&](const std::vector<int64_t> &index) {
+    return index.empty() ? index
+                         : reference::unflatten(expected.array.shape, index[0]);
+  };
+  if (!sameShape)
+    measured.setMismatch("the shapes differ", {});
+  else if (found.mismatch)
+    measured.setMismatch(found.reason, unflatten(found.index));
+  if (!measured.mismatch.empty())
+    return measured;
+  // Rows that see no key are 0 by now.
+  for (long double &magnitude : attended.output.magnitude)
+    magnitude = std::fmax(magnitude, 0.0L);
+  reference::Comparison units =
+      reference::compare(expected.type, result.data(), attended.output);
+  measured.ulp = double(units.maxUlp);
+  measured.absolute = double(units.maxAbs);
+  measured.index = unflatten(units.index);
+  return measured;
+}
+
+static Measured measure(const runtime::Array &result,
+                        const ReferenceValue &expected, bool relative) {
+  if (expected.isAttention)
+    return measureAttention(result, expected);
   reference::CompareOptions options;
   options.absoluteSlack = expected.absoluteSlack;
   options.shape = result.shape();
   reference::Comparison found =
       reference::compare(expected.type, result.data(), expected.array, options);
-  double ulp = found.mismatch ? HUGE_VAL : double(found.maxUlp);
-  double absolute = found.mismatch ? HUGE_VAL : double(found.maxAbs);
+  Measured measured;
+  measured.ulp = double(found.maxUlp);
+  measured.absolute = double(found.maxAbs);
+  measured.index = found.index;
+  if (found.mismatch)
+    measured.setMismatch(found.reason, found.index);
+  if (relative)
+    measured.relative =
+        expected.array.shape == result.shape()
+            ? computeRelativeError(expected.type, result.data(), expected.array)
+            : HUGE_VAL;
+  return measured;
+}
+
+bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
+                                 const ReferenceValue &expected,
+                                 const Limits &limits) {
+  bool isAttention = expected.isAttention;
+  std::optional<double> limitRel = limits.maxRel, limitUlp = limits.maxUlp;
+  if (isAttention && !limitRel)
+    limitRel = reference::defaultLimitRelative(expected.type);
+  // An attention's elements have a bound of another kind.
+  if (!isAttention && !limitUlp)
+    limitUlp = expected.limitUlp;
+  Measured found = measure(result, expected, limitRel.has_value());
   llvm::outs() << "result #" << number << ": max error "
-               << llvm::format("%.2f ulp (abs %.1e) at [", ulp, absolute);
+               << llvm::format("%.2f ulp (abs %.1e) at [", found.ulp,
+                               found.absolute);
   llvm::interleave(found.index, llvm::outs(), ",");
   llvm::outs() << "]";
-  double relative = 0;
-  bool sameShape = expected.array.shape == result.shape();
-  if (limits.maxRel) {
-    relative = sameShape ? computeRelativeError(expected.type, result.data(),
-                                                expected.array)
-                         : HUGE_VAL;
-    llvm::outs() << llvm::format(" rel %.1e", relative);
-  }
+  if (limitRel)
+    llvm::outs() << llvm::format(" rel %.1e", found.relative);
   llvm::outs() << "\n";
   llvm::outs().flush();
 
   auto error = [&]() -> llvm::raw_ostream & {
     return llvm::errs() << "error: result #" << number << ": ";
   };
-  double limitUlp = limits.maxUlp.value_or(expected.limitUlp);
-  if (found.mismatch)
-    error() << found.reason << "\n";
-  else if (!found.within(limitUlp))
-    error() << llvm::format("off by %.5g ulp; the limit is %g\n", ulp,
-                            limitUlp);
-  else if (limits.maxRel && !(relative <= *limits.maxRel))
+  if (!found.mismatch.empty())
+    error() << found.mismatch << "\n";
+  else if (limitUlp && !(found.ulp <= *limitUlp))
+    error() << llvm::format("off by %.5g ulp; the limit is %g\n", found.ulp,
+                            *limitUlp);
+  else if (!limitUlp && !(found.ratio <= 1))
+    error() << llvm::format("an element is off by %.5g times its bound\n",
+                            found.ratio);
+  else if (limitRel && !(found.relative <= *limitRel))
     error() << llvm::format("the relative error is %.3g; the limit is %g\n",
-                            relative, *limits.maxRel);
+                            found.relative, *limitRel);
   else
     return true;
   return false;
