@@ -1,5 +1,4 @@
 //===- AttentionFunctions.cpp - a model's attention -------------*- C++ -*-===//
-//-*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,6 +18,23 @@ using namespace mlir::posenc;
 using ::posenc::frontend::AttentionConfig;
 
 static constexpr int64_t kDynamic = ShapedType::kDynamic;
+
+/// The dialect bounds what a config does not.
+LogicalResult ModelModule::checkAttention() {
+  if (!config.attention)
+    return success();
+  const AttentionConfig &attention = *config.attention;
+  for (int64_t dim : {attention.headDim, attention.valueDim})
+    if (dim > 65536)
+      return emitError(loc)
+             << "expected heads of at most 65536 channels, got " << dim;
+  // A constant of f32 divides the scores.
+  constexpr double smallest = 0x1p-126, largest = 0x1p127;
+  double cap = attention.softCap.value_or(1);
+  if (!(cap >= smallest && cap <= largest))
+    return emitError(loc) << "the soft cap " << cap << " is no number of f32";
+  return success();
+}
 
 /// The operands that some models have beside queries, keys and values.
 void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,

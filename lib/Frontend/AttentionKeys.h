@@ -1,5 +1,4 @@
 //===- AttentionKeys.h - what a config says of its attention ----*- C++ -*-===//
-//-*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
 //===- ModelModule.h - a model's kernels as a module ------------*- C++ -*-===//
-//-*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -49,6 +48,7 @@ private:
 
   // AttentionFunctions.cpp
   using Layer = ::posenc::frontend::LayerAttention;
+  LogicalResult checkAttention();
   void buildAttentionFunctions(FrequenciesAttr frequencies);
   void buildAttention(FrequenciesAttr frequencies, const Layer &layer,
                       const std::string &suffix);

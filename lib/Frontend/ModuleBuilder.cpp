@@ -154,7 +154,7 @@ OwningOpRef<ModuleOp> ModelModule::build() {
   auto frequencies = FrequenciesAttr::getChecked(
       emitError, builder.getContext(), config.rotaryDim, real(config.ropeTheta),
       getScaling());
-  if (!frequencies)
+  if (!frequencies || failed(checkAttention()))
     return nullptr;
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
   builder.setInsertionPointToStart(module->getBody());

@@ -32,14 +32,18 @@ const char config[] = R"({
     "type": "yarn"
   },
   "rope_interleave": true,
+  "qk_nope_head_dim": 128, "v_head_dim": 128, "rms_norm_eps": 1e-6,
+  "sliding_window": 4096, "use_sliding_window": true,
+  "attn_logit_softcapping": 50.0, "query_pre_attn_scalar": 256,
+  "layer_types": ["sliding_attention", "full_attention"],
   "text_config": {"model_type": "llama", "r\u00e9sum\u00e9": [1e-6, null]},
   "torch_dtype": "bfloat16"
 })";
 
 /// Whatever the text, there is a config or an error, and every diagnostic
 /// points into the text.
-void check(llvm::StringRef text) {
-  Outcome outcome = read(text);
+void check(llvm::StringRef text, const ReadOptions &options) {
+  Outcome outcome = read(text, options);
   EXPECT_EQ(outcome.config.has_value(), outcome.count(Severity::Error) == 0);
   llvm::SmallVector<llvm::StringRef> lines;
   text.split(lines, '\n');
@@ -52,10 +56,23 @@ void check(llvm::StringRef text) {
   }
 }
 
+ReadOptions everything() {
+  ReadOptions options;
+  options.attention = options.qkNorm = true;
+  return options;
+}
+
+void check(llvm::StringRef text) {
+  check(text, {});
+  check(text, everything());
+}
+
 TEST(RobustnessTest, TheConfigItselfIsGood) {
-  Outcome outcome = read(config);
-  EXPECT_TRUE(outcome.config);
-  EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+  for (const ReadOptions &options : {ReadOptions(), everything()}) {
+    Outcome outcome = read(config, options);
+    EXPECT_TRUE(outcome.config);
+    EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+  }
 }
 
 TEST(RobustnessTest, EveryPrefix) {
