@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -38,8 +39,11 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createConvertElementwiseToLinalgPass());
   // Destinations first: bufferization would allocate results.
   manager.addPass(createPosencCreateKernelsPass());
+  manager.addPass(createPosencDecomposeAttentionPass());
+  manager.addPass(createPosencDecomposeKvAppendPass());
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(
       {options.blockPositions, options.blockBelow}));
+  manager.addPass(createConvertPosencAttentionToLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 
@@ -82,6 +86,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
+  manager.addPass(createPosencExpandMathPass());
   if (!options.nativeBF16)
     manager.addPass(createPosencExpandBF16Pass());
   manager.addPass(createConvertMathToLLVMPass());

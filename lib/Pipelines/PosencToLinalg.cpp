@@ -18,10 +18,13 @@ using namespace mlir;
 
 void mlir::posenc::buildPosencToLinalgPipeline(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
+  pm.addPass(createPosencDecomposeAttentionPass());
+  pm.addPass(createPosencDecomposeKvAppendPass());
   pm.addPass(createPosencFuseRopesPass());
   pm.addPass(createPosencDecomposeRopePass());
   pm.addPass(createConvertPosencRopeToLinalgPass());
   pm.addPass(createConvertPosencSinusoidalToLinalgPass());
+  pm.addPass(createConvertPosencAttentionToLinalgPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

@@ -72,7 +72,54 @@ func.func @scratch(%n: index, %v: i64) {
 func.func @kept(%v: i64) -> memref<4xi64> {
   %c0 = arith.constant 0 : index
   %a = memref.alloc() : memref<4xi64>
-  %b = memref.alloc() : memref<4096xi64>
-  memref.store %v, %b[%c0] : memref<4096xi64>
+  %b = memref.alloc() : memref<8193xi64>
+  memref.store %v, %b[%c0] : memref<8193xi64>
   return %a : memref<4xi64>
+}
+
+// A size that has a bound counts as that; others stay on the heap.
+// CHECK-LABEL: func.func @bounded
+// CHECK-NEXT: %[[MEMORY:.*]] = memref.alloca() {alignment = 64 : i64} : memref<512xi8>
+// CHECK: %[[SIZE:.*]] = affine.min
+// CHECK: memref.view %[[MEMORY]][%{{.*}}][%[[SIZE]]] : memref<512xi8> to memref<?x4xf32>
+// CHECK: memref.alloc(%{{.*}}) : memref<?x4xf32>
+func.func @bounded(%n: index, %v: f32) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  scf.for %i = %c0 to %n step %c32 {
+    %size = affine.min affine_map<(d0, d1) -> (d0 - d1, 32)>(%n, %i)
+    %a = memref.alloc(%size) : memref<?x4xf32>
+    memref.store %v, %a[%c0, %c0] : memref<?x4xf32>
+    %b = memref.alloc(%n) : memref<?x4xf32>
+    memref.store %v, %b[%c0, %c0] : memref<?x4xf32>
+  }
+  return
+}
+
+// As far as there is room on the stack for all of them.
+// CHECK-LABEL: func.func @many
+// CHECK-COUNT-8: memref.alloca() : memref<65536xi8>
+// CHECK-NOT: memref.alloca()
+// CHECK: memref.alloc() : memref<65536xi8>
+func.func @many(%v: i8) {
+  %c0 = arith.constant 0 : index
+  %a = memref.alloc() : memref<65536xi8>
+  memref.store %v, %a[%c0] : memref<65536xi8>
+  %b = memref.alloc() : memref<65536xi8>
+  memref.store %v, %b[%c0] : memref<65536xi8>
+  %c = memref.alloc() : memref<65536xi8>
+  memref.store %v, %c[%c0] : memref<65536xi8>
+  %d = memref.alloc() : memref<65536xi8>
+  memref.store %v, %d[%c0] : memref<65536xi8>
+  %e = memref.alloc() : memref<65536xi8>
+  memref.store %v, %e[%c0] : memref<65536xi8>
+  %f = memref.alloc() : memref<65536xi8>
+  memref.store %v, %f[%c0] : memref<65536xi8>
+  %g = memref.alloc() : memref<65536xi8>
+  memref.store %v, %g[%c0] : memref<65536xi8>
+  %h = memref.alloc() : memref<65536xi8>
+  memref.store %v, %h[%c0] : memref<65536xi8>
+  %i = memref.alloc() : memref<65536xi8>
+  memref.store %v, %i[%c0] : memref<65536xi8>
+  return
 }

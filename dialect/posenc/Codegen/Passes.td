@@ -101,15 +101,30 @@ def PosencHoistScratchPass
     : InterfacePass<"posenc-hoist-scratch", "::mlir::FunctionOpInterface"> {
   let summary = "Put small allocations of a tile on the stack";
   let description = [{
-    An allocation of at most 4 KiB whose address stays within its block becomes
-    an `alloca` at the start of the function, one for all iterations.
+    An allocation of at most 64 KiB whose address stays within its block becomes
+    an `alloca` at the start of the function, one for all iterations, as long as
+    there are no more than 512 KiB of them. A dynamic size counts as the largest
+    that it can be.
   }];
-  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
   let summary = "Turn conversions between f32 and bf16 into integer arithmetic";
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def PosencExpandMathPass : Pass<"posenc-expand-math"> {
+  let summary = "Turn functions of math into arithmetic";
+  let description = [{
+    `exp`, `exp2`, `log`, `log2` and `tanh` of f32 and f64, within a few units in
+    the last place, and what else there are upstream's approximations of f32
+    for: a kernel library has no libm.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {

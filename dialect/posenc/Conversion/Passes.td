@@ -38,4 +38,16 @@ def ConvertPosencSinusoidalToLinalgPass
   }];
 }
 
+def ConvertPosencAttentionToLinalgPass
+    : Posenc_ToLinalgPass<"convert-posenc-attention-to-linalg"> {
+  let summary = "Convert tiles of attention on tensors to linalg";
+  let description = [{
+    `posenc.online_attention` becomes generics: the products of queries and
+    keys, summed in the type of the sums; scale, score region and masks in one;
+    maxima; weights by `math.exp`; and the weighted values. Biases by distance
+    outside of the regions of attention become arithmetic. An attention is
+    decomposed first, by `posenc-decompose-attention`.
+  }];
+}
+
 #endif // POSENC_CONVERSION_PASSES_TD

@@ -35,4 +35,46 @@ def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+class Posenc_DecomposeHeadsPass<string flag> : Pass<flag> {
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::posenc::PosencDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencDecomposeAttentionPass
+    : Posenc_DecomposeHeadsPass<"posenc-decompose-attention"> {
+  let summary = "Split attention on tensors into loops of tiles";
+  let description = [{
+    An `scf.forall` over batch entries, query heads and queries, and in it an
+    `scf.for` over keys, of `posenc.online_attention`; norms and rotations, of
+    queries before the loop and of keys in it, are operations of their own; the
+    division by the sums comes last. Tiles of keys that `causal` and the windows
+    leave empty are not visited. Paged keys are gathered.
+
+    A tile has as many query heads of one key head, and then as many queries, as
+    fit into `rows`. The last tile may be smaller; its sizes are `affine.min`s
+    of constants.
+  }];
+  let options = [
+    Option<"rowsPerTile", "rows", "int64_t", /*default=*/"16",
+           "Query heads times queries of a tile">,
+    Option<"keysPerTile", "keys", "int64_t", /*default=*/"32",
+           "Keys of a tile">
+  ];
+}
+
+def PosencDecomposeKvAppendPass
+    : Posenc_DecomposeHeadsPass<"posenc-decompose-kv-append"> {
+  let summary = "Split kv_append on tensors into a loop over new tokens";
+  let description = [{
+    An `scf.forall` over the new tokens, which inserts the rows of one into both
+    caches, or rows of no token where its slot is negative; the norm and the
+    rotation of keys are operations of their own.
+  }];
+}
+
 #endif // POSENC_TRANSFORMS_PASSES_TD

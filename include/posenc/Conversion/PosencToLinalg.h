@@ -25,6 +25,14 @@ namespace mlir::posenc {
 /// decomposed into them first.
 void populatePosencRopeToLinalgPatterns(RewritePatternSet &patterns);
 
+/// The pattern for `posenc.online_attention`. A `posenc.attention` is decomposed
+/// into it first.
+void populatePosencAttentionToLinalgPatterns(RewritePatternSet &patterns);
+
+/// Patterns for `posenc.alibi`, except in a region of attention, and
+/// `posenc.t5_bucket`.
+void populatePosencBiasToArithPatterns(RewritePatternSet &patterns);
+
 /// The pattern for `posenc.sinusoidal`.
 void populatePosencSinusoidalToLinalgPatterns(RewritePatternSet &patterns);
 

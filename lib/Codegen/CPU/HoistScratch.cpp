@@ -8,8 +8,11 @@
 
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCHOISTSCRATCHPASS
@@ -18,20 +21,41 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// More than this is not a tile's scratch.
-static constexpr int64_t kMaxBytes = 4096;
+/// More than this is not a tile's scratch; nor are all of them together.
+static constexpr int64_t kMaxBytes = int64_t{64} << 10;
+static constexpr int64_t kMaxTotalBytes = int64_t{512} << 10;
 
-/// Whether the buffer is small, and known to nobody outside of its block: then
-/// each iteration of a loop around it finds it free again.
-static bool isScratch(memref::AllocOp alloc) {
+/// At most so many bytes, if they are few enough for the stack.
+static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+  if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
       !type.getElementType().isIntOrIndexOrFloat())
-    return false;
-  int64_t bits =
-      type.getElementType().isIndex() ? 64 : type.getElementTypeBitWidth();
-  if (type.getNumElements() > kMaxBytes * 8 / bits)
-    return false;
+    return std::nullopt;
+  std::optional<int64_t> bytes =
+      type.getElementType().isIndex()
+          ? 8
+          : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    if (bytes && !ShapedType::isDynamic(size))
+      bytes = llvm::checkedMul(*bytes, size);
+  for (Value size : alloc.getDynamicSizes()) {
+    if (!bytes || *bytes > kMaxBytes)
+      return std::nullopt;
+    FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, size, /*stopCondition=*/nullptr,
+        /*closedUB=*/true);
+    if (failed(bound))
+      return std::nullopt;
+    bytes = llvm::checkedMul(*bytes, std::max<int64_t>(*bound, 0));
+  }
+  if (!bytes || *bytes > kMaxBytes)
+    return std::nullopt;
+  return bytes;
+}
+
+/// Whether the buffer is known to nobody outside of its block: then each
+/// iteration of a loop around it finds it free again.
+static bool staysInBlock(memref::AllocOp alloc) {
   SmallVector<Value> views{alloc};
   while (!views.empty()) {
     for (Operation *user : views.pop_back_val().getUsers()) {
@@ -45,6 +69,29 @@ static bool isScratch(memref::AllocOp alloc) {
   return true;
 }
 
+/// A buffer of a size that is known only in a loop is a view of one that is as
+/// large as it can be.
+static void hoist(RewriterBase &rewriter, memref::AllocOp alloc, Block &entry,
+                  int64_t bytes) {
+  MemRefType type = alloc.getType();
+  rewriter.setInsertionPointToStart(&entry);
+  if (type.hasStaticShape()) {
+    rewriter.replaceOpWithNewOp<memref::AllocaOp>(alloc, type,
+                                                  alloc.getAlignmentAttr());
+    return;
+  }
+  IntegerAttr alignment = alloc.getAlignmentAttr();
+  if (!alignment)
+    alignment = rewriter.getI64IntegerAttr(64);
+  Value memory = memref::AllocaOp::create(
+      rewriter, alloc.getLoc(), MemRefType::get({bytes}, rewriter.getI8Type()),
+      alignment);
+  rewriter.setInsertionPoint(alloc);
+  Value zero = arith::ConstantIndexOp::create(rewriter, alloc.getLoc(), 0);
+  rewriter.replaceOpWithNewOp<memref::ViewOp>(alloc, type, memory, zero,
+                                              alloc.getDynamicSizes());
+}
+
 namespace {
 struct HoistScratch final
     : mlir::posenc::impl::PosencHoistScratchPassBase<HoistScratch> {
@@ -53,18 +100,19 @@ struct HoistScratch final
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    SmallVector<memref::AllocOp> allocs;
+    SmallVector<std::pair<memref::AllocOp, int64_t>> allocs;
+    int64_t total = 0;
     getOperation()->walk([&](memref::AllocOp alloc) {
-      if (isScratch(alloc))
-        allocs.push_back(alloc);
+      std::optional<int64_t> bytes = getMaxBytes(alloc);
+      if (!bytes || total + *bytes > kMaxTotalBytes || !staysInBlock(alloc))
+        return;
+      total += *bytes;
+      allocs.push_back({alloc, *bytes});
     });
     IRRewriter rewriter(&getContext());
-    for (memref::AllocOp alloc : allocs) {
-      rewriter.setInsertionPointToStart(
-          &getOperation().getFunctionBody().front());
-      rewriter.replaceOpWithNewOp<memref::AllocaOp>(alloc, alloc.getType(),
-                                                    alloc.getAlignmentAttr());
-    }
+    Block &entry = getOperation().getFunctionBody().front();
+    for (auto [alloc, bytes] : allocs)
+      hoist(rewriter, alloc, entry, bytes);
   }
 };
 } // namespace

@@ -1,0 +1,118 @@
+//===- BiasToArith.cpp - biases by distance as arithmetic -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Conversion/PosencToLinalg.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// A region of attention may hold neither a table nor its loads.
+static bool isInAttention(Operation *op) {
+  return isa<AttentionOp, OnlineAttentionOp>(op->getParentOp());
+}
+
+namespace {
+
+/// `-(slope * |query - key|)`, with the slopes of all heads from a table.
+struct ConvertAlibi : OpRewritePattern<AlibiOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AlibiOp op,
+                                PatternRewriter &rewriter) const override {
+    if (isInAttention(op))
+      return rewriter.notifyMatchFailure(op, "in a region of attention");
+    Location loc = op.getLoc();
+    Type type = op.getType();
+    SmallVector<Attribute> slopes;
+    for (int64_t head = 0, heads = op.getHeads(); head < heads; ++head)
+      slopes.push_back(rewriter.getFloatAttr(type, op.getSlope(head)));
+    auto tableType =
+        RankedTensorType::get({static_cast<int64_t>(slopes.size())}, type);
+    Value table = arith::ConstantOp::create(
+        rewriter, loc, DenseElementsAttr::get(tableType, slopes));
+    Value slope = tensor::ExtractOp::create(rewriter, loc, table, op.getHead());
+    Value difference =
+        arith::SubIOp::create(rewriter, loc, op.getQuery(), op.getKey());
+    difference = arith::IndexCastOp::create(rewriter, loc,
+                                            rewriter.getI64Type(), difference);
+    Value distance = arith::UIToFPOp::create(
+        rewriter, loc, type, math::AbsIOp::create(rewriter, loc, difference));
+    Value product = arith::MulFOp::create(rewriter, loc, slope, distance);
+    rewriter.replaceOpWithNewOp<arith::NegFOp>(op, product);
+    return success();
+  }
+};
+
+/// The number of thresholds that the distance reaches. Those that follow each
+/// other are as many as the distance.
+struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(T5BucketOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type type = op.getType();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(rewriter, loc,
+                                       rewriter.getIntegerAttr(type, value));
+    };
+    // The least integer has no opposite.
+    int64_t least = type.isInteger(32) ? std::numeric_limits<int32_t>::min()
+                                       : std::numeric_limits<int64_t>::min();
+    Value relative = arith::MaxSIOp::create(rewriter, loc, op.getRelative(),
+                                            constant(least + 1));
+    Value zero = constant(0);
+    Value opposite = arith::SubIOp::create(rewriter, loc, zero, relative);
+    Value distance = arith::MaxSIOp::create(
+        rewriter, loc, opposite, op.getBidirectional() ? relative : zero);
+
+    SmallVector<int64_t> thresholds = op.getThresholds();
+    int64_t exact = 0;
+    while (exact < static_cast<int64_t>(thresholds.size()) &&
+           thresholds[exact] == exact + 1)
+      ++exact;
+    Value bucket =
+        arith::MinSIOp::create(rewriter, loc, distance, constant(exact));
+    for (int64_t threshold : ArrayRef(thresholds).drop_front(exact)) {
+      Value reaches =
+          arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::sge,
+                                distance, constant(threshold));
+      Value one =
+          type.isIndex()
+              ? Value(
+                    arith::IndexCastUIOp::create(rewriter, loc, type, reaches))
+              : Value(arith::ExtUIOp::create(rewriter, loc, type, reaches));
+      bucket = arith::AddIOp::create(rewriter, loc, bucket, one);
+    }
+    if (op.getBidirectional()) {
+      Value isAfter = arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::sgt, relative, zero);
+      Value base = arith::SelectOp::create(rewriter, loc, isAfter,
+                                           constant(op.getNumBuckets()), zero);
+      bucket = arith::AddIOp::create(rewriter, loc, bucket, base);
+    }
+    rewriter.replaceOp(op, bucket);
+    return success();
+  }
+};
+
+} // namespace
+
+void mlir::posenc::populatePosencBiasToArithPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<ConvertAlibi, ConvertT5Bucket>(patterns.getContext());
+}

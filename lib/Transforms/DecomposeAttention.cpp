@@ -1,0 +1,555 @@
+//===- DecomposeAttention.cpp - attention as loops of tiles -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Right for every attention on tensors, fast for none in particular. Batch
+// entries of any form (padded, packed, paged) differ only in where a tile is
+// read: beyond that, all is in places. Tiles never exceed the tokens there are,
+// so that nothing else is read; their sizes have constant bounds, by which
+// later passes put them on the stack.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadRows.h"
+
+#include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <limits>
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCDECOMPOSEATTENTIONPASS
+#include "posenc/Transforms/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// A window that is wider than any distance, but does not make sums overflow.
+static constexpr int64_t kWidest = int64_t{1} << 62;
+
+namespace {
+
+/// The lowering of one operation.
+class Decomposition {
+public:
+  Decomposition(RewriterBase &rewriter, AttentionOp op, int64_t rowsPerTile,
+                int64_t keysPerTile)
+      : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
+        rowsPerTile(rowsPerTile), keysPerTile(keysPerTile) {}
+
+  /// The results.
+  ValueRange decompose();
+
+private:
+  /// Some tokens of one batch entry, and its heads from `head` on.
+  struct Tokens {
+    OpFoldResult first, count;
+    OpFoldResult head, numHeads;
+  };
+  /// Running sums of values, maxima and sums.
+  using State = SmallVector<Value>;
+
+  void chooseTiles();
+  void findTile(ValueRange loops);
+  std::pair<Value, Value> findKeyRange();
+  Value takeQueries();
+  Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
+  Value takeMask(Value firstKey, OpFoldResult count);
+  Value takePositions(Value positions, RotationAttr rotation, bool isPacked,
+                      Value start, Value first, OpFoldResult count);
+  State createState();
+  State addKeys(OpBuilder &nested, Value query, Value firstKey, Value end,
+                ValueRange state);
+  void insertResults(ValueRange state, ValueRange outputs,
+                     scf::InParallelOp terminator);
+
+  /// Offsets and sizes of tokens in a tensor of heads; without the last
+  /// dimension if `withLanes` is false.
+  void getSlice(Value tensor, HeadLayout layout, bool isPacked, Value start,
+                const Tokens &tokens, bool withLanes,
+                SmallVector<OpFoldResult> &offsets,
+                SmallVector<OpFoldResult> &sizes);
+  Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped);
+
+  OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value toValue(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(builder, loc, value);
+  }
+  Value add(Value a, Value b) {
+    return builder.createOrFold<arith::AddIOp>(loc, a, b);
+  }
+  Value sub(Value a, Value b) {
+    return builder.createOrFold<arith::SubIOp>(loc, a, b);
+  }
+  OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(builder, loc, expr, operands);
+  }
+  /// As many tokens as a tile has, or as there are up to `end`.
+  OpFoldResult clip(int64_t tile, OpFoldResult first, OpFoldResult end) {
+    AffineExpr d0 = builder.getAffineDimExpr(0),
+               d1 = builder.getAffineDimExpr(1);
+    return affine::makeComposedFoldedAffineMin(
+        builder, loc,
+        AffineMap::get(2, 0, {builder.getAffineConstantExpr(tile), d0 - d1},
+                       builder.getContext()),
+        {end, first});
+  }
+  Value fill(ArrayRef<OpFoldResult> sizes, double value) {
+    Value empty = tensor::EmptyOp::create(builder, loc, sizes, sum);
+    Value scalar = arith::ConstantOp::create(builder, loc,
+                                             builder.getFloatAttr(sum, value));
+    return linalg::FillOp::create(builder, loc, scalar, empty).getResult(0);
+  }
+
+  OpBuilder builder;
+  Location loc;
+  AttentionOp op;
+  FloatType sum;
+  int64_t rowsPerTile, keysPerTile;
+
+  // All of the operation.
+  OpFoldResult numBatch, numQueryHeads, numKeyHeads, numQueries, numKeys;
+  int64_t headsPerTile = 1, queriesPerTile = 1;
+  /// Query heads of a key head, if known.
+  std::optional<int64_t> headsPerKeyHead;
+
+  // Of the tile.
+  Value batch, head, keyHead;
+  /// Where the tokens of the batch entry begin; null if they are not packed.
+  Value queryStart, keyStart;
+  Value length; ///< Keys of the batch entry.
+  Tokens queries;
+  Value place; ///< Of the first query.
+};
+
+} // namespace
+
+/// Heads and queries of a tile. Query heads that share their key head go
+/// together as far as there are rows for them.
+void Decomposition::chooseTiles() {
+  auto size = [&](Value tensor, int64_t dim) {
+    return tensor::getMixedSize(builder, loc, tensor, dim);
+  };
+  numBatch = op.arePackedQueries() ? apply(builder.getAffineDimExpr(0) - 1,
+                                           {size(op.getCuSeqlens()[0], 0)})
+                                   : size(op.getQuery(), 0);
+  numQueryHeads = size(op.getQuery(), op.getQueryHeadDim());
+  numKeyHeads = size(op.getKey(), op.getKeyHeadDim());
+  numQueries = size(op.getQuery(), op.getQueryTokenDim());
+  numKeys = size(op.getKey(), op.getKeyTokenDim());
+
+  std::optional<int64_t> queryHeads = getConstantIntValue(numQueryHeads);
+  std::optional<int64_t> keyHeads = getConstantIntValue(numKeyHeads);
+  if (queryHeads && keyHeads)
+    headsPerKeyHead = *queryHeads / *keyHeads;
+  if (headsPerKeyHead)
+    for (int64_t count = 1; count <= rowsPerTile; ++count)
+      if (*headsPerKeyHead % count == 0)
+        headsPerTile = count;
+  queriesPerTile = std::max<int64_t>(rowsPerTile / headsPerTile, 1);
+  if (std::optional<int64_t> count = getConstantIntValue(numQueries))
+    queriesPerTile = std::clamp<int64_t>(*count, 1, queriesPerTile);
+  if (std::optional<int64_t> count = getConstantIntValue(numKeys);
+      count && !op.getBlockTable())
+    keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
+}
+
+/// Reads what is known of the tile's batch entry, and its queries.
+void Decomposition::findTile(ValueRange loops) {
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  batch = loops[0];
+  OpFoldResult firstHead = apply(d0 * headsPerTile, {loops[1]});
+  head = toValue(firstHead);
+  if (headsPerKeyHead) {
+    keyHead = toValue(apply(d0.floorDiv(*headsPerKeyHead), {firstHead}));
+  } else {
+    Value group = arith::DivUIOp::create(builder, loc, toValue(numQueryHeads),
+                                         toValue(numKeyHeads));
+    keyHead = arith::DivUIOp::create(builder, loc, head, group);
+  }
+
+  // Entry `b` of a packed tensor is [list[b], list[b+1]).
+  auto loadRange = [&](Value list) {
+    Value begin = loadIndex(builder, loc, list, batch);
+    Value next = add(batch, constant(1));
+    Value end = loadIndex(builder, loc, list, next);
+    return std::pair<Value, Value>(begin, sub(end, begin));
+  };
+  OpFoldResult count = numQueries;
+  OpFoldResult first = apply(d0 * queriesPerTile, {loops[2]});
+  if (op.arePackedQueries()) {
+    auto [begin, own] = loadRange(op.getCuSeqlens()[0]);
+    queryStart = begin;
+    count = own;
+    // There are as many tiles as the longest entry could have.
+    first =
+        arith::MinSIOp::create(builder, loc, toValue(first), own).getResult();
+  }
+  queries = {first, clip(queriesPerTile, first, count), firstHead,
+             attr(headsPerTile)};
+
+  if (op.arePackedKeys())
+    std::tie(keyStart, length) = loadRange(op.getCuSeqlens()[1]);
+  else if (op.getLengths())
+    length = loadIndex(builder, loc, op.getLengths(), batch);
+  else
+    length = toValue(numKeys);
+  place = add(toValue(first), sub(length, toValue(count)));
+}
+
+/// The keys that masks by place leave to any of the queries.
+std::pair<Value, Value> Decomposition::findKeyRange() {
+  Value begin = constant(0), end = length;
+  Value afterLast = add(place, toValue(queries.count));
+  auto limit = [&](int64_t right) {
+    Value beyond = add(afterLast, constant(std::min(right, kWidest)));
+    end = arith::MinSIOp::create(builder, loc, end, beyond);
+  };
+  if (op.getCausal())
+    limit(0);
+  if (op.getWindowRight())
+    limit(*op.getWindowRight());
+  if (std::optional<int64_t> left = op.getWindowLeft())
+    begin = arith::MaxSIOp::create(
+        builder, loc, begin, sub(place, constant(std::min(*left, kWidest))));
+  if (op.arePackedQueries()) {
+    // A tile beyond the entry's queries has none.
+    Value isEmpty =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                              toValue(queries.count), constant(0));
+    end = arith::SelectOp::create(builder, loc, isEmpty, begin, end);
+  }
+  return {begin, end};
+}
+
+void Decomposition::getSlice(Value tensor, HeadLayout layout, bool isPacked,
+                             Value start, const Tokens &tokens, bool withLanes,
+                             SmallVector<OpFoldResult> &offsets,
+                             SmallVector<OpFoldResult> &sizes) {
+  OpFoldResult first = tokens.first;
+  if (isPacked)
+    first = add(start, toValue(first));
+  else {
+    offsets.push_back(batch);
+    sizes.push_back(attr(1));
+  }
+  bool isTokenMajor = layout == HeadLayout::TokenMajor;
+  offsets.push_back(isTokenMajor ? first : tokens.head);
+  sizes.push_back(isTokenMajor ? tokens.count : tokens.numHeads);
+  offsets.push_back(isTokenMajor ? tokens.head : first);
+  sizes.push_back(isTokenMajor ? tokens.numHeads : tokens.count);
+  if (withLanes) {
+    offsets.push_back(attr(0));
+    sizes.push_back(
+        attr(cast<RankedTensorType>(tensor.getType()).getShape().back()));
+  }
+}
+
+Value Decomposition::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                             ArrayRef<OpFoldResult> sizes,
+                             ArrayRef<int64_t> dropped) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
+                                        sizes, strides);
+}
+
+/// Positions of tokens for a rope of their tile; without them the place of the
+/// first.
+Value Decomposition::takePositions(Value positions, RotationAttr rotation,
+                                   bool isPacked, Value start, Value first,
+                                   OpFoldResult count) {
+  if (!positions)
+    return first;
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<int64_t> dropped;
+  if (AxesAttr axes = rotation.getAxes()) {
+    offsets.push_back(attr(0));
+    sizes.push_back(attr(axes.getNumAxes()));
+  }
+  if (!isPacked) {
+    dropped.push_back(offsets.size());
+    offsets.push_back(batch);
+    sizes.push_back(attr(1));
+  }
+  offsets.push_back(isPacked ? add(start, first) : first);
+  sizes.push_back(count);
+  return extract(positions, offsets, sizes, dropped);
+}
+
+/// The queries of the tile as (heads, queries, dim), normed and rotated.
+Value Decomposition::takeQueries() {
+  bool isPacked = op.arePackedQueries();
+  SmallVector<OpFoldResult> offsets, sizes;
+  getSlice(op.getQuery(), op.getQueryLayout(), isPacked, queryStart, queries,
+           /*withLanes=*/true, offsets, sizes);
+  SmallVector<int64_t> dropped;
+  if (!isPacked)
+    dropped.push_back(0);
+  Value tile = extract(op.getQuery(), offsets, sizes, dropped);
+  if (op.getQueryLayout() == HeadLayout::TokenMajor)
+    tile = transpose(builder, loc, tile, {1, 0, 2});
+  RowTransform transform{op.getQueryNorm(),
+                         op.getNormEps() ? op.getNormEps()->convertToDouble()
+                                         : 0.0,
+                         op.getQueryRotationAttr()};
+  Value positions;
+  if (transform.rotation)
+    positions = op.getQueryPositions()
+                    ? takePositions(op.getQueryPositions(), transform.rotation,
+                                    isPacked, queryStart,
+                                    toValue(queries.first), queries.count)
+                    : place;
+  return transformRows(builder, loc, tile, /*tokenDim=*/1, positions,
+                       transform);
+}
+
+/// Rows of the keys or values of the tile's key head, as (keys, dim).
+Value Decomposition::takeKeys(Value tensor, Value firstKey,
+                              OpFoldResult count) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  bool isTokenMajor = op.getKeyLayout() == HeadLayout::TokenMajor;
+  if (Value table = op.getBlockTable()) {
+    Value init = tensor::EmptyOp::create(
+        builder, loc,
+        ArrayRef<OpFoldResult>{count, attr(type.getShape().back())},
+        type.getElementType());
+    Value slots = toValue(numKeys);
+    return linalg::GenericOp::create(
+               builder, loc, init.getType(), ValueRange(), init,
+               ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
+               ArrayRef{utils::IteratorType::parallel,
+                        utils::IteratorType::parallel},
+               [&](OpBuilder &b, Location l, ValueRange) {
+                 Value row = linalg::IndexOp::create(b, l, 0);
+                 Value lane = linalg::IndexOp::create(b, l, 1);
+                 Value key = arith::AddIOp::create(b, l, firstKey, row);
+                 Value block = arith::DivUIOp::create(b, l, key, slots);
+                 Value slot = arith::RemUIOp::create(b, l, key, slots);
+                 Value page = loadIndex(b, l, table, {batch, block});
+                 SmallVector<Value> at{page, isTokenMajor ? slot : keyHead,
+                                       isTokenMajor ? keyHead : slot, lane};
+                 Value x = tensor::ExtractOp::create(b, l, tensor, at);
+                 linalg::YieldOp::create(b, l, x);
+               })
+        .getResult(0);
+  }
+  bool isPacked = op.arePackedKeys();
+  SmallVector<OpFoldResult> offsets, sizes;
+  getSlice(tensor, op.getKeyLayout(), isPacked, keyStart,
+           {firstKey, count, keyHead, attr(1)}, /*withLanes=*/true, offsets,
+           sizes);
+  SmallVector<int64_t> dropped{op.getKeyHeadDim()};
+  if (!isPacked)
+    dropped.push_back(0);
+  return extract(tensor, offsets, sizes, dropped);
+}
+
+/// The mask of the tile as (heads, queries, keys); a static 1 stays.
+Value Decomposition::takeMask(Value firstKey, OpFoldResult count) {
+  Value mask = op.getMask();
+  if (!mask)
+    return {};
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
+  SmallVector<OpFoldResult> offsets{batch, queries.head, queries.first,
+                                    firstKey};
+  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, queries.count,
+                                  count};
+  for (int64_t dim = 0; dim < 4; ++dim)
+    if (shape[dim] == 1) {
+      offsets[dim] = attr(0);
+      sizes[dim] = attr(1);
+    }
+  return extract(mask, offsets, sizes, {0});
+}
+
+/// What there is before the first key: nothing, or a sink for each head.
+Decomposition::State Decomposition::createState() {
+  int64_t width =
+      cast<RankedTensorType>(op.getValue().getType()).getShape().back();
+  OpFoldResult heads = queries.numHeads, count = queries.count;
+  Value acc = fill({heads, count, attr(width)}, 0.0);
+  double infinity = std::numeric_limits<double>::infinity();
+  if (!op.getSinks())
+    return {acc, fill({heads, count}, -infinity), fill({heads, count}, 0.0)};
+  Value sinks = extract(op.getSinks(), {queries.head}, {heads}, {});
+  Value init = tensor::EmptyOp::create(
+      builder, loc, ArrayRef<OpFoldResult>{heads, count}, sum);
+  Value max = linalg::BroadcastOp::create(builder, loc, sinks, init,
+                                          ArrayRef<int64_t>{1})
+                  ->getResult(0);
+  return {acc, max, fill({heads, count}, 1.0)};
+}
+
+/// The state after a tile of keys.
+Decomposition::State Decomposition::addKeys(OpBuilder &nested, Value query,
+                                            Value firstKey, Value end,
+                                            ValueRange state) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(nested.getInsertionBlock(),
+                            nested.getInsertionPoint());
+  OpFoldResult count = clip(keysPerTile, firstKey, end);
+  Value key = takeKeys(op.getKey(), firstKey, count);
+  Value value = takeKeys(op.getValue(), firstKey, count);
+  RowTransform transform{op.getKeyNorm(),
+                         op.getNormEps() ? op.getNormEps()->convertToDouble()
+                                         : 0.0,
+                         op.getKeyRotationAttr()};
+  Value positions;
+  if (transform.rotation)
+    positions = takePositions(op.getKeyPositions(), transform.rotation,
+                              op.arePackedKeys(), keyStart, firstKey, count);
+  key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
+  auto tile = OnlineAttentionOp::create(
+      builder, loc, state.getTypes(), batch, head, place, firstKey,
+      /*num_keys=*/Value(), query, key, value, takeMask(firstKey, count), state,
+      builder.getF64FloatAttr(op.getScoreScale()), op.getWindowLeftAttr(),
+      op.getWindowRightAttr(), op.getCausalAttr());
+  for (auto [from, to] :
+       {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
+        {&op.getWhere(), &tile.getWhere()}}) {
+    IRMapping mapping;
+    from->cloneInto(to, mapping);
+  }
+  return State(tile.getResults());
+}
+
+/// The quotients, and the logarithms of the sums, in the outputs' layout.
+void Decomposition::insertResults(ValueRange state, ValueRange outputs,
+                                  scf::InParallelOp terminator) {
+  bool isPacked = op.arePackedQueries();
+  bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
+  SmallVector<int64_t> dropped;
+  if (!isPacked)
+    dropped.push_back(0);
+  for (auto [number, output] : llvm::enumerate(outputs)) {
+    bool isOutput = number == 0;
+    SmallVector<OpFoldResult> offsets, sizes;
+    getSlice(output, op.getQueryLayout(), isPacked, queryStart, queries,
+             /*withLanes=*/isOutput, offsets, sizes);
+    Value init = extract(output, offsets, sizes, dropped);
+    // Loops are heads, queries and, for the output, lanes.
+    int64_t rank = isOutput ? 3 : 2;
+    AffineMap all = builder.getMultiDimIdentityMap(rank);
+    AffineMap row = all.getSubMap({0, 1});
+    SmallVector<unsigned> order{0, 1, 2};
+    order.resize(rank);
+    if (isTokenMajor)
+      std::swap(order[0], order[1]);
+    AffineMap outputMap = all.getSubMap(order);
+    Type element = getElementTypeOrSelf(output.getType());
+    auto body = [&](OpBuilder &b, Location l, ValueRange args) {
+      auto constant = [&](double value) -> Value {
+        return arith::ConstantOp::create(b, l, b.getFloatAttr(sum, value));
+      };
+      Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
+                                           args[1], constant(0.0));
+      Value result;
+      if (isOutput) {
+        result = arith::DivFOp::create(b, l, args[0], args[1]);
+        result = arith::SelectOp::create(b, l, isZero, constant(0.0), result);
+        if (element != sum)
+          result = arith::TruncFOp::create(b, l, element, result);
+      } else {
+        Value log = math::LogOp::create(b, l, args[1]);
+        result = arith::AddFOp::create(b, l, args[0], log);
+        result = arith::SelectOp::create(
+            b, l, isZero, constant(-std::numeric_limits<double>::infinity()),
+            result);
+      }
+      linalg::YieldOp::create(b, l, result);
+    };
+    Value result =
+        linalg::GenericOp::create(
+            builder, loc, init.getType(),
+            ValueRange{state[isOutput ? 0 : 1], state[2]}, init,
+            ArrayRef<AffineMap>{isOutput ? all : row, row, outputMap},
+            SmallVector<utils::IteratorType>(rank,
+                                             utils::IteratorType::parallel),
+            body)
+            .getResult(0);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(terminator.getBody());
+    SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+    tensor::ParallelInsertSliceOp::create(builder, loc, result, output, offsets,
+                                          sizes, strides);
+  }
+}
+
+ValueRange Decomposition::decompose() {
+  chooseTiles();
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
+  OpFoldResult tilesOfQueries = apply(d0.ceilDiv(queriesPerTile), {numQueries});
+  auto forall = scf::ForallOp::create(
+      builder, loc,
+      ArrayRef<OpFoldResult>{numBatch, tilesOfHeads, tilesOfQueries},
+      op.getInits(), /*mapping=*/std::nullopt);
+  builder.setInsertionPoint(forall.getTerminator());
+  findTile(forall.getInductionVars());
+  Value query = takeQueries();
+  auto [begin, end] = findKeyRange();
+  auto loop = scf::ForOp::create(
+      builder, loc, begin, end, constant(keysPerTile), createState(),
+      [&, end = end](OpBuilder &nested, Location, Value firstKey,
+                     ValueRange state) {
+        State next = addKeys(nested, query, firstKey, end, state);
+        scf::YieldOp::create(nested, loc, next);
+      });
+  insertResults(loop.getResults(), forall.getRegionIterArgs(),
+                forall.getTerminator());
+  return forall.getResults();
+}
+
+namespace {
+struct PosencDecomposeAttentionPass
+    : mlir::posenc::impl::PosencDecomposeAttentionPassBase<
+          PosencDecomposeAttentionPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<AttentionOp> operations;
+    getOperation()->walk([&](AttentionOp op) {
+      if (op.hasPureTensorSemantics())
+        operations.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (AttentionOp op : operations) {
+      if (rowsPerTile < 1 || keysPerTile < 1) {
+        op.emitOpError() << "cannot be cut into tiles of " << rowsPerTile
+                         << " rows and " << keysPerTile << " keys";
+        return signalPassFailure();
+      }
+      rewriter.setInsertionPoint(op);
+      rewriter.replaceOp(
+          op,
+          Decomposition(rewriter, op, rowsPerTile, keysPerTile).decompose());
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,213 @@
+//===- DecomposeKvAppend.cpp - new rows of caches as loops ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadRows.h"
+
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCDECOMPOSEKVAPPENDPASS
+#include "posenc/Transforms/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+/// The lowering of one operation: each token is an iteration of its own.
+class AppendLowering {
+public:
+  AppendLowering(RewriterBase &rewriter, KvAppendOp op)
+      : builder(rewriter), loc(op.getLoc()), op(op) {}
+
+  /// The results.
+  ValueRange lower();
+
+private:
+  void findSlot();
+  /// The token's row of every head, and its new value; no token at all where
+  /// the slot is negative.
+  Value takeRows(Value tensor);
+  Value takePosition();
+  void insertRows(Value rows, Value cache, scf::InParallelOp terminator);
+
+  OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped);
+
+  OpBuilder builder;
+  Location loc;
+  KvAppendOp op;
+  Value batch, token; ///< `batch` is null if the rows are packed.
+  Value entry, slot;  ///< Where the row goes; not negative.
+  OpFoldResult count; ///< 1 or 0.
+};
+
+} // namespace
+
+Value AppendLowering::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                              ArrayRef<OpFoldResult> sizes,
+                              ArrayRef<int64_t> dropped) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  return tensor::ExtractSliceOp::create(
+      builder, loc, type, tensor, offsets, sizes,
+      SmallVector<OpFoldResult>(sizes.size(), attr(1)));
+}
+
+void AppendLowering::findSlot() {
+  auto toValue = [&](OpFoldResult size) {
+    return getValueOrCreateConstantIndexOp(builder, loc, size);
+  };
+  Value given;
+  if (Value lengths = op.getLengths()) {
+    Value length = loadIndex(builder, loc, lengths, batch);
+    Value count = toValue(
+        tensor::getMixedSize(builder, loc, op.getKey(), op.getTokenDim()));
+    Value first = arith::SubIOp::create(builder, loc, length, count);
+    given = arith::AddIOp::create(builder, loc, first, token);
+  } else {
+    SmallVector<Value> at{token};
+    if (batch)
+      at.insert(at.begin(), batch);
+    given = loadIndex(builder, loc, op.getSlots(), at);
+  }
+  slot = arith::MaxSIOp::create(builder, loc, given, constant(0));
+  Value next = arith::AddIOp::create(builder, loc, given, constant(1));
+  next = arith::MaxSIOp::create(builder, loc, next, constant(0));
+  count = affine::makeComposedFoldedAffineMin(
+      builder, loc,
+      AffineMap::get(
+          1, 0, {builder.getAffineConstantExpr(1), builder.getAffineDimExpr(0)},
+          builder.getContext()),
+      {next});
+  entry = batch;
+  if (op.getSlots()) {
+    Value tokens = toValue(tensor::getMixedSize(builder, loc, op.getInits()[0],
+                                                op.getCacheTokenDim()));
+    entry = arith::DivUIOp::create(builder, loc, slot, tokens);
+    slot = arith::RemUIOp::create(builder, loc, slot, tokens);
+  }
+}
+
+Value AppendLowering::takeRows(Value tensor) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  SmallVector<OpFoldResult> offsets(sizes.size(), attr(0));
+  SmallVector<int64_t> dropped;
+  if (batch) {
+    offsets[0] = batch;
+    sizes[0] = attr(1);
+    dropped.push_back(0);
+  }
+  offsets[op.getTokenDim()] = token;
+  sizes[op.getTokenDim()] = count;
+  Value rows = extract(tensor, offsets, sizes, dropped);
+  if (op.getLayout() != op.getCacheLayout())
+    rows = transpose(builder, loc, rows, {1, 0, 2});
+  return rows;
+}
+
+Value AppendLowering::takePosition() {
+  Value positions = op.getPositions();
+  if (!positions)
+    return slot;
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<int64_t> dropped;
+  if (AxesAttr axes = op.getRotationAttr().getAxes()) {
+    offsets.push_back(attr(0));
+    sizes.push_back(attr(axes.getNumAxes()));
+  }
+  if (batch) {
+    dropped.push_back(offsets.size());
+    offsets.push_back(batch);
+    sizes.push_back(attr(1));
+  }
+  offsets.push_back(token);
+  sizes.push_back(count);
+  return extract(positions, offsets, sizes, dropped);
+}
+
+void AppendLowering::insertRows(Value rows, Value cache,
+                                scf::InParallelOp terminator) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, cache);
+  SmallVector<OpFoldResult> offsets(4, attr(0)), strides(4, attr(1));
+  offsets[0] = entry;
+  sizes[0] = attr(1);
+  offsets[op.getCacheTokenDim()] = slot;
+  sizes[op.getCacheTokenDim()] = count;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(terminator.getBody());
+  tensor::ParallelInsertSliceOp::create(builder, loc, rows, cache, offsets,
+                                        sizes, strides);
+}
+
+ValueRange AppendLowering::lower() {
+  SmallVector<OpFoldResult> loops;
+  if (!op.arePackedRows())
+    loops.push_back(tensor::getMixedSize(builder, loc, op.getKey(), 0));
+  loops.push_back(
+      tensor::getMixedSize(builder, loc, op.getKey(), op.getTokenDim()));
+  auto forall = scf::ForallOp::create(builder, loc, loops, op.getInits(),
+                                      /*mapping=*/std::nullopt);
+  builder.setInsertionPoint(forall.getTerminator());
+  token = forall.getInductionVars().back();
+  if (!op.arePackedRows())
+    batch = forall.getInductionVars().front();
+  findSlot();
+  Value key = takeRows(op.getKey()), value = takeRows(op.getValue());
+  RowTransform transform{
+      op.getNorm(), op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0,
+      op.getRotationAttr()};
+  unsigned tokenDim = op.getCacheTokenDim() - 1;
+  key = transformRows(builder, loc, key, tokenDim,
+                      transform.rotation ? takePosition() : Value(), transform);
+  ArrayRef<BlockArgument> caches = forall.getRegionIterArgs();
+  insertRows(key, caches[0], forall.getTerminator());
+  insertRows(value, caches[1], forall.getTerminator());
+  return forall.getResults();
+}
+
+namespace {
+struct PosencDecomposeKvAppendPass
+    : mlir::posenc::impl::PosencDecomposeKvAppendPassBase<
+          PosencDecomposeKvAppendPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<KvAppendOp> operations;
+    getOperation()->walk([&](KvAppendOp op) {
+      if (op.hasPureTensorSemantics())
+        operations.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (KvAppendOp op : operations) {
+      rewriter.setInsertionPoint(op);
+      rewriter.replaceOp(op, AppendLowering(rewriter, op).lower());
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,160 @@
+//===- HeadRows.cpp - norm and rotation of rows of heads --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HeadRows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static SmallVector<utils::IteratorType> getParallelLoops(int64_t rank) {
+  return SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel);
+}
+
+static Value convertFloat(OpBuilder &builder, Location loc, Value value,
+                          Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  if (value.getType() == type)
+    return value;
+  if (from < type.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, type, value);
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
+Value mlir::posenc::createEmptyLike(OpBuilder &builder, Location loc,
+                                    Value tensor, Type element) {
+  return tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, tensor), element);
+}
+
+Value mlir::posenc::transpose(OpBuilder &builder, Location loc, Value tensor,
+                              ArrayRef<int64_t> order) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  SmallVector<OpFoldResult> permuted;
+  for (int64_t dim : order)
+    permuted.push_back(sizes[dim]);
+  Value init = tensor::EmptyOp::create(builder, loc, permuted,
+                                       getElementTypeOrSelf(tensor.getType()));
+  return linalg::TransposeOp::create(builder, loc, tensor, init, order)
+      ->getResult(0);
+}
+
+Value mlir::posenc::loadIndex(OpBuilder &builder, Location loc, Value list,
+                              ValueRange indices) {
+  Value entry = tensor::ExtractOp::create(builder, loc, list, indices);
+  return builder.createOrFold<arith::IndexCastOp>(loc, builder.getIndexType(),
+                                                  entry);
+}
+
+/// `x * (1 / sqrt(mean(x^2) + eps)) * w`, in the type of sums, rounded to
+/// `result`.
+static Value normalize(OpBuilder &builder, Location loc, Value rows, Value norm,
+                       double eps, Type sum, Type result) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  int64_t rank = type.getRank();
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  AffineMap row = all.dropResult(rank - 1);
+  AffineMap lane = all.getSubMap({static_cast<unsigned>(rank - 1)});
+  auto constant = [&](OpBuilder &b, double value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(sum, value));
+  };
+
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, rows);
+  sizes.pop_back();
+  Value factors = tensor::EmptyOp::create(builder, loc, sizes, sum);
+  factors =
+      linalg::FillOp::create(builder, loc, constant(builder, 0.0), factors)
+          .getResult(0);
+  SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
+  loops.back() = utils::IteratorType::reduction;
+  factors =
+      linalg::GenericOp::create(builder, loc, factors.getType(), rows, factors,
+                                ArrayRef<AffineMap>{all, row}, loops,
+                                [&](OpBuilder &b, Location l, ValueRange args) {
+                                  Value x = convertFloat(b, l, args[0], sum);
+                                  Value squares =
+                                      math::FmaOp::create(b, l, x, x, args[1]);
+                                  linalg::YieldOp::create(b, l, squares);
+                                })
+          .getResult(0);
+  AffineMap each = builder.getMultiDimIdentityMap(rank - 1);
+  factors =
+      linalg::GenericOp::create(
+          builder, loc, factors.getType(), ValueRange(), factors,
+          ArrayRef<AffineMap>{each}, getParallelLoops(rank - 1),
+          [&](OpBuilder &b, Location l, ValueRange args) {
+            Value size = constant(b, type.getShape().back());
+            Value mean = arith::DivFOp::create(b, l, args[0], size);
+            Value shifted = arith::AddFOp::create(b, l, mean, constant(b, eps));
+            Value root = math::SqrtOp::create(b, l, shifted);
+            Value factor = arith::DivFOp::create(b, l, constant(b, 1.0), root);
+            linalg::YieldOp::create(b, l, factor);
+          })
+          .getResult(0);
+  Value init = createEmptyLike(builder, loc, rows, result);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange{rows, factors, norm},
+             init, ArrayRef<AffineMap>{all, row, lane, all},
+             getParallelLoops(rank),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value x = convertFloat(b, l, args[0], sum);
+               Value w = convertFloat(b, l, args[2], sum);
+               Value scaled = arith::MulFOp::create(b, l, x, args[1]);
+               Value normed = arith::MulFOp::create(b, l, scaled, w);
+               linalg::YieldOp::create(b, l,
+                                       convertFloat(b, l, normed, result));
+             })
+      .getResult(0);
+}
+
+/// Each element rounded to `element`.
+static Value roundTo(OpBuilder &builder, Location loc, Value tensor,
+                     Type element) {
+  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  Value init = createEmptyLike(builder, loc, tensor, element);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), tensor, init,
+             ArrayRef<AffineMap>{all, all}, getParallelLoops(rank),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               linalg::YieldOp::create(b, l,
+                                       convertFloat(b, l, args[0], element));
+             })
+      .getResult(0);
+}
+
+Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
+                                  unsigned tokenDim, Value positions,
+                                  const RowTransform &transform) {
+  Type element = getElementTypeOrSelf(rows.getType());
+  Type sum = element.isF64() ? element : Type(builder.getF32Type());
+  if (transform.norm)
+    rows = normalize(builder, loc, rows, transform.norm, transform.eps, sum,
+                     transform.rotation ? sum : element);
+  if (RotationAttr rotation = transform.rotation) {
+    // In place where the rows are ours.
+    Value init =
+        transform.norm ? rows : createEmptyLike(builder, loc, rows, element);
+    rows = RopeOp::create(
+               builder, loc, init.getType(), rows, positions, init,
+               PairingAttr::get(builder.getContext(), rotation.getPairing()),
+               rotation.getFrequencies(), rotation.getAxes(),
+               builder.getDenseI64ArrayAttr({static_cast<int64_t>(tokenDim)}),
+               builder.getI64IntegerAttr(rotation.getOffset()),
+               /*inverse=*/nullptr)
+               .getResult(0);
+    if (transform.norm && sum != element)
+      rows = roundTo(builder, loc, rows, element);
+  }
+  return rows;
+}

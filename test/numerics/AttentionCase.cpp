@@ -1,0 +1,489 @@
+//===- AttentionCase.cpp - attentions to compile and compare ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCase.h"
+
+#include "posenc/Reference/Bias.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+using namespace posenc;
+using namespace posenc::test;
+
+static constexpr int64_t kPageSlots = 5;
+static constexpr double kCap = 2.5, kEps = 1e-5, kBase = 10000;
+static constexpr int64_t kRotaryDim = 8, kRotaryOffset = 4;
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+static std::string shapedType(const std::vector<std::string> &sizes,
+                              const std::string &element) {
+  std::string type = "tensor<";
+  for (const std::string &size : sizes)
+    type += size + "x";
+  return type + element + ">";
+}
+
+/// The sizes of a tensor of heads.
+static std::vector<std::string> getHeadSizes(const AttentionCase &c,
+                                             bool headMajor, bool packed,
+                                             int64_t heads, int64_t dim) {
+  std::string count = c.dynamicHeads ? "?" : std::to_string(heads);
+  std::vector<std::string> sizes;
+  if (!packed)
+    sizes.push_back("?");
+  sizes.push_back(headMajor ? count : "?");
+  sizes.push_back(headMajor ? "?" : count);
+  sizes.push_back(std::to_string(dim));
+  return sizes;
+}
+
+static std::string getRotation(const AttentionCase &c, Angles angles) {
+  std::string pairs = std::to_string(kRotaryDim / 2);
+  return std::string("<pairing = ") + (c.interleaved ? "interleaved" : "half") +
+         ", frequencies = #posenc.frequencies<dim = " +
+         std::to_string(kRotaryDim) + ", base = " + std::to_string(kBase) +
+         ">, offset = " + std::to_string(kRotaryOffset) +
+         (angles == Angles::Axes ? ", axes = #posenc.axes<contiguous, [1, 3]>>"
+                                 : ">");
+}
+
+std::string test::getModule(const AttentionCase &c) {
+  std::string dtype = posenc_dtype_name(c.dtype);
+  std::string sum = c.dtype == POSENC_F64 ? "f64" : "f32";
+  bool packed = c.form == Form::Packed || c.form == Form::PackedQueries;
+  bool packedKeys = c.form == Form::Packed;
+  std::vector<std::string> outputSizes =
+      getHeadSizes(c, c.queryHeadMajor, packed, c.heads, c.valueDim);
+  std::string output = shapedType(outputSizes, dtype);
+  std::string logSums =
+      shapedType({outputSizes.begin(), outputSizes.end() - 1}, sum);
+  std::string q = shapedType(
+      getHeadSizes(c, c.queryHeadMajor, packed, c.heads, c.dim), dtype);
+  std::string k = shapedType(
+      getHeadSizes(c, c.keyHeadMajor, packedKeys, c.keyHeads, c.dim), dtype);
+  std::string v = shapedType(
+      getHeadSizes(c, c.keyHeadMajor, packedKeys, c.keyHeads, c.valueDim),
+      dtype);
+
+  std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v;
+  std::string flags, groups, body;
+  auto group = [&](const std::string &name, const std::string &type) {
+    arguments += ", %" + name + ": " + type;
+    groups += " " + name + "(%" + name + " : " + type + ")";
+  };
+  if (c.causal)
+    flags += " causal";
+  if (c.left)
+    flags += " window_left = " + std::to_string(*c.left);
+  if (c.right)
+    flags += " window_right = " + std::to_string(*c.right);
+  if (c.scale)
+    flags += " scale = " + std::to_string(*c.scale);
+  if (c.norms)
+    flags += " norm_eps = 1.0e-5";
+  if (c.queryHeadMajor)
+    flags += " query_layout = head_major";
+  if (c.keyHeadMajor)
+    flags += " key_layout = head_major";
+  auto rotate = [&](const std::string &name, Angles angles, bool isPacked) {
+    if (angles == Angles::None)
+      return;
+    flags += " " + name + "_rotation = " + getRotation(c, angles);
+    std::vector<std::string> sizes(isPacked ? 1 : 2, "?");
+    if (angles == Angles::Axes)
+      sizes.insert(sizes.begin(), "2");
+    if (angles != Angles::Places)
+      group(name + "_positions", shapedType(sizes, "i64"));
+  };
+  rotate("query", c.queryAngles, packed);
+  rotate("key", c.keyAngles, packedKeys);
+  if (c.norms) {
+    std::string type = shapedType({std::to_string(c.dim)}, dtype);
+    group("query_norm", type);
+    group("key_norm", type);
+  }
+  if (c.lengths || c.form == Form::PackedQueries || c.form == Form::Paged)
+    group("lengths", "tensor<?xi64>");
+  if (packed) {
+    arguments += ", %starts: tensor<?xi32>";
+    groups += packedKeys ? " cu_seqlens(%starts, %key_starts : tensor<?xi32>, "
+                           "tensor<?xi32>)"
+                         : " cu_seqlens(%starts : tensor<?xi32>)";
+    if (packedKeys)
+      arguments += ", %key_starts: tensor<?xi32>";
+  }
+  if (c.form == Form::Paged)
+    group("block_table", "tensor<?x?xi32>");
+  switch (c.mask) {
+  case Mask::None:
+    break;
+  case Mask::Added:
+    group("mask", shapedType({"?", std::to_string(c.heads), "?", "?"}, dtype));
+    break;
+  case Mask::AddedToAll:
+    group("mask", shapedType({"1", "1", "?", "?"}, dtype));
+    break;
+  case Mask::Boolean:
+  case Mask::BooleanByKey: {
+    std::vector<std::string> sizes{"?", "1", "?", "?"};
+    if (c.mask == Mask::BooleanByKey)
+      sizes = {"?", "1", "1", "?"};
+    std::string from = shapedType(sizes, "i32"), to = shapedType(sizes, "i1");
+    arguments += ", %bits: " + from;
+    body += "  %mask = arith.trunci %bits : " + from + " to " + to + "\n";
+    groups += " mask(%mask : " + to + ")";
+    break;
+  }
+  }
+  if (c.sinks)
+    group("sinks",
+          shapedType({c.dynamicHeads ? "?" : std::to_string(c.heads)}, sum));
+  if (c.t5)
+    arguments +=
+        ", %table: " + shapedType({"32", std::to_string(c.heads)}, sum);
+  if (c.document)
+    arguments += ", %document: tensor<?xi32>";
+
+  // Destinations.
+  std::string sizes;
+  for (size_t dim = 0; dim < outputSizes.size(); ++dim) {
+    std::string number = std::to_string(dim);
+    body += "  %c" + number + " = arith.constant " + number + " : index\n";
+    if (outputSizes[dim] != "?")
+      continue;
+    body +=
+        "  %d" + number + " = tensor.dim %q, %c" + number + " : " + q + "\n";
+    sizes += (sizes.empty() ? "%d" : ", %d") + number;
+  }
+  body += "  %o = tensor.empty(" + sizes + ") : " + output + "\n";
+  std::string results = "%r", outs = "%o : " + output, types = output;
+  if (c.logSums) {
+    body += "  %l = tensor.empty(" + sizes + ") : " + logSums + "\n";
+    results = "%r, %s";
+    outs = "%o, %l : " + output + ", " + logSums;
+    types += ", " + logSums;
+  }
+
+  std::string regions;
+  if (c.softCap || c.alibi || c.t5) {
+    regions +=
+        " score(%x0, %b, %h, %i, %j) {\n    %y0 = arith.addf %x0, %zero : " +
+        sum + "\n";
+    body += "  %zero = arith.constant 0.0 : " + sum + "\n";
+    int last = 0;
+    auto next = [&] { return "%y" + std::to_string(++last); };
+    auto current = [&] { return "%y" + std::to_string(last); };
+    if (c.softCap) {
+      body += "  %cap = arith.constant 2.5 : " + sum + "\n";
+      regions += "    %ratio = arith.divf " + current() + ", %cap : " + sum +
+                 "\n    %tanh = math.tanh %ratio : " + sum + "\n";
+      regions += "    " + next() + " = arith.mulf %tanh, %cap : " + sum + "\n";
+    }
+    if (c.alibi) {
+      regions += "    %alibi = posenc.alibi(%h, %i, %j) heads = " +
+                 std::to_string(c.heads) + " : " + sum + "\n";
+      std::string before = current();
+      regions += "    " + next() + " = arith.addf " + before +
+                 ", %alibi : " + sum + "\n";
+    }
+    if (c.t5) {
+      regions += "    %relative = arith.subi %j, %i : index\n    %bucket = "
+                 "posenc.t5_bucket bidirectional %relative : index\n    %bias "
+                 "= tensor.extract %table[%bucket, %h] : " +
+                 shapedType({"32", std::to_string(c.heads)}, sum) + "\n";
+      std::string before = current();
+      regions += "    " + next() + " = arith.addf " + before +
+                 ", %bias : " + sum + "\n";
+    }
+    regions += "    posenc.yield " + current() + " : " + sum + "\n  }";
+  }
+  if (c.where || c.document) {
+    regions += " where(%b, %h, %i, %j) {\n";
+    if (c.where) {
+      body += "  %three = arith.constant 3 : index\n";
+      regions += "    %n0 = arith.addi %b, %h : index\n"
+                 "    %n1 = arith.addi %n0, %i : index\n"
+                 "    %n2 = arith.addi %n1, %j : index\n"
+                 "    %n3 = arith.remsi %n2, %three : index\n"
+                 "    %keep = arith.cmpi ne, %n3, %c0 : index\n";
+    }
+    if (c.document) {
+      body += "  %none = arith.constant 0 : i32\n";
+      regions += "    %n4 = tensor.extract %document[%j] : tensor<?xi32>\n"
+                 "    %seen = arith.cmpi ne, %n4, %none : i32\n";
+    }
+    if (c.where && c.document)
+      regions += "    %both = arith.andi %keep, %seen : i1\n";
+    regions += std::string("    posenc.yield ") +
+               (c.where && c.document ? "%both"
+                : c.where             ? "%keep"
+                                      : "%seen") +
+               " : i1\n  }";
+  }
+  return "func.func @f(" + arguments + ") -> (" + types + ") {\n" + body +
+         "  " + results + " = posenc.attention" + flags +
+         " ins(%q, %k, %v : " + q + ", " + k + ", " + v + ")" + groups +
+         " outs(" + outs + ")" + regions + "\n  return " + results + " : " +
+         types + "\n}\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+runtime::Array &AttentionData::add(runtime::Array array) {
+  inputs.push_back(std::move(array));
+  return inputs.back();
+}
+
+static runtime::Array makeI32(std::vector<int64_t> shape,
+                              const std::vector<int64_t> &values) {
+  return makePositions(POSENC_I32, std::move(shape), values);
+}
+
+static std::vector<int64_t> getHeadShape(bool headMajor, bool packed,
+                                         int64_t batch, int64_t tokens,
+                                         int64_t heads, int64_t dim) {
+  std::vector<int64_t> shape;
+  if (!packed)
+    shape.push_back(batch);
+  shape.push_back(headMajor ? heads : tokens);
+  shape.push_back(headMajor ? tokens : heads);
+  shape.push_back(dim);
+  return shape;
+}
+
+reference::Rotation AttentionData::addRotation(Angles angles,
+                                               std::vector<int64_t> shape) {
+  reference::Rotation rotation;
+  rotation.frequencies.dim = kRotaryDim;
+  rotation.frequencies.base = kBase;
+  rotation.interleaved = c.interleaved;
+  rotation.windowOffset = kRotaryOffset;
+  if (angles == Angles::Axes) {
+    rotation.axes.kind = reference::AxesKind::Sections;
+    rotation.axes.sections = {1, 3};
+    shape.insert(shape.begin(), 2);
+  }
+  if (angles == Angles::Places)
+    return rotation;
+  int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1},
+                                  std::multiplies<>());
+  rotation.positions = hardPositions(count);
+  add(makePositions(POSENC_I64, shape, rotation.positions));
+  return rotation;
+}
+
+/// As many parts as there are entries, which add up to `total`.
+static std::vector<int64_t> split(int64_t total, int64_t entries,
+                                  std::mt19937_64 &generator) {
+  std::vector<int64_t> starts{0};
+  for (int64_t i = 1; i < entries; ++i)
+    starts.push_back(static_cast<int64_t>(generator() % (total + 1)));
+  std::sort(starts.begin(), starts.end());
+  if (entries > 0)
+    starts.push_back(total);
+  return starts;
+}
+
+AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
+                             uint64_t seed)
+    : c(given) {
+  std::mt19937_64 generator(seed);
+  int64_t batch = sizes.batch, queries = sizes.queries, keys = sizes.keys;
+  bool packed = c.form == Form::Packed || c.form == Form::PackedQueries;
+  bool packedKeys = c.form == Form::Packed, paged = c.form == Form::Paged;
+  // The arrays must not move while there are references to them.
+  inputs.reserve(20);
+
+  int64_t blocks = (keys + kPageSlots - 1) / kPageSlots;
+  int64_t pages = blocks * batch + 2;
+  int64_t rows = paged ? kPageSlots : packedKeys ? keys * batch : keys;
+  int64_t entries = paged ? pages : batch;
+  int64_t allQueries = packed ? queries * batch : queries;
+  runtime::Array &q = add(makeRandom(
+      c.dtype,
+      getHeadShape(c.queryHeadMajor, packed, batch, allQueries, c.heads, c.dim),
+      seed));
+  runtime::Array &k =
+      add(makeRandom(c.dtype,
+                     getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
+                                  c.keyHeads, c.dim),
+                     seed + 1));
+  runtime::Array &v =
+      add(makeRandom(c.dtype,
+                     getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
+                                  c.keyHeads, c.valueDim),
+                     seed + 2));
+
+  reference::AttentionSpec spec;
+  using reference::TokenLayout;
+  spec.queryLayout =
+      c.queryHeadMajor ? TokenLayout::HeadMajor : TokenLayout::TokenMajor;
+  spec.keyLayout =
+      c.keyHeadMajor ? TokenLayout::HeadMajor : TokenLayout::TokenMajor;
+  spec.scale = c.scale;
+  spec.causal = c.causal;
+  spec.left = c.left;
+  spec.right = c.right;
+
+  auto getGrid = [&](bool isPacked, int64_t tokens) {
+    return isPacked ? std::vector<int64_t>{tokens}
+                    : std::vector<int64_t>{batch, tokens};
+  };
+  if (c.queryAngles != Angles::None)
+    spec.queryRotation =
+        addRotation(c.queryAngles, getGrid(packed, allQueries));
+  if (c.keyAngles != Angles::None)
+    spec.keyRotation = addRotation(
+        c.keyAngles, getGrid(packedKeys, paged ? blocks * kPageSlots : rows));
+  if (c.norms)
+    for (auto *norm : {&spec.queryNorm, &spec.keyNorm}) {
+      runtime::Array &weights =
+          add(makeRandom(c.dtype, {c.dim}, seed + inputs.size()));
+      norm->emplace();
+      reference::Array values = toReference(weights);
+      (*norm)->weight.assign(values.values.begin(), values.values.end());
+      (*norm)->epsilon = kEps;
+    }
+  if (c.lengths || c.form == Form::PackedQueries || paged) {
+    // All of them, none, and what lies between.
+    for (int64_t b = 0; b < batch; ++b)
+      spec.keyLengths.push_back(
+          b == 0   ? keys
+          : b == 1 ? 0
+                   : static_cast<int64_t>(generator() % (keys + 1)));
+    add(makePositions(POSENC_I64, {batch}, spec.keyLengths));
+  }
+  if (packed) {
+    spec.queryStarts = split(allQueries, batch, generator);
+    add(makeI32({batch + 1}, spec.queryStarts));
+  }
+  if (packedKeys) {
+    spec.keyStarts = split(rows, batch, generator);
+    add(makeI32({batch + 1}, spec.keyStarts));
+  }
+  if (paged) {
+    spec.blockTable.emplace();
+    std::vector<int64_t> table(pages);
+    std::iota(table.begin(), table.end(), 0);
+    std::shuffle(table.begin(), table.end(), generator);
+    table.resize(blocks * batch);
+    spec.blockTable->blocks = blocks;
+    spec.blockTable->pages = table;
+    add(makeI32({batch, blocks}, table));
+  }
+  if (c.mask != Mask::None) {
+    bool isBoolean = c.mask == Mask::Boolean || c.mask == Mask::BooleanByKey;
+    std::vector<int64_t> shape{batch, c.heads, queries, keys};
+    if (isBoolean)
+      shape = {batch, 1, c.mask == Mask::BooleanByKey ? 1 : queries, keys};
+    if (c.mask == Mask::AddedToAll)
+      shape = {1, 1, queries, keys};
+    int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1},
+                                    std::multiplies<>());
+    runtime::Array mask;
+    if (isBoolean) {
+      std::vector<int64_t> bits;
+      for (int64_t i = 0; i < count; ++i)
+        bits.push_back(generator() % 3 != 0);
+      mask = makeI32(shape, bits);
+    } else {
+      mask = makeRandom(c.dtype, shape, seed + 7);
+      reference::DType type = getReferenceType(c.dtype);
+      for (int64_t i = 0; i < count; i += 3)
+        reference::storeBits(
+            type, mask.data(), i,
+            reference::encode(type, -std::numeric_limits<double>::infinity()));
+    }
+    spec.mask.emplace();
+    spec.mask->array = toReference(mask);
+    spec.mask->isBoolean = isBoolean;
+    add(std::move(mask));
+  }
+  posenc_dtype sumType = c.dtype == POSENC_F64 ? POSENC_F64 : POSENC_F32;
+  if (c.sinks) {
+    reference::Array values =
+        toReference(add(makeRandom(sumType, {c.heads}, seed + 8)));
+    spec.sinks.assign(values.values.begin(), values.values.end());
+  }
+  reference::Array table;
+  if (c.t5)
+    table = toReference(add(makeRandom(sumType, {32, c.heads}, seed + 9)));
+  if (c.softCap || c.alibi || c.t5)
+    spec.score = [this, table](double score, int64_t, int64_t h, int64_t i,
+                               int64_t j) {
+      if (c.softCap)
+        score = reference::softCap(score, kCap);
+      if (c.alibi)
+        score += reference::alibiBias(h, c.heads, i, j);
+      if (c.t5)
+        score += static_cast<double>(
+            table.values[reference::t5Bucket(j - i) * c.heads + h]);
+      return score;
+    };
+  std::vector<int64_t> document;
+  if (c.document) {
+    int64_t count = packedKeys ? rows : keys;
+    for (int64_t i = 0; i < count; ++i)
+      document.push_back(generator() % 4 != 0);
+    add(makeI32({count}, document));
+  }
+  if (c.where || c.document)
+    spec.sees = [this, document](int64_t b, int64_t h, int64_t i, int64_t j) {
+      return (!c.where || (b + h + i + j) % 3 != 0) &&
+             (!c.document || document[j] != 0);
+    };
+  expected = reference::attention(toReference(q), toReference(k),
+                                  toReference(v), spec);
+}
+
+std::vector<posenc_value> AttentionData::getInputs() const {
+  std::vector<posenc_value> values;
+  for (const runtime::Array &input : inputs)
+    values.push_back(input.value());
+  return values;
+}
+
+std::string
+AttentionData::check(const std::vector<runtime::Array> &results) const {
+  if (results.size() != (c.logSums ? 2u : 1u))
+    return "a call without results";
+  reference::DType type = getReferenceType(c.dtype);
+  reference::AttentionComparison comparison = reference::compareAttention(
+      type, results[0].data(), expected, results[0].shape());
+  if (!comparison.within(reference::defaultLimitRelative(type)))
+    return comparison.mismatch
+               ? comparison.reason
+               : "relative " + std::to_string(comparison.relative) +
+                     ", element " + std::to_string(comparison.maxRatio);
+  if (!c.logSums)
+    return "";
+  // Of the errors of a score, what rounded rows have.
+  double limit = type == reference::DType::F64   ? 1e-13
+                 : type == reference::DType::F32 ? 4e-6
+                 : type == reference::DType::F16 ? 4e-3
+                                                 : 4e-2;
+  reference::Array sums = toReference(results[1]);
+  if (sums.shape != expected.logSumExp.shape)
+    return "another shape of the sums";
+  for (size_t i = 0; i < sums.values.size(); ++i) {
+    long double got = sums.values[i], want = expected.logSumExp.values[i];
+    if (got != want &&
+        !(std::fabs(got - want) <= limit * std::fmax(1.0L, std::fabs(want))))
+      return "logarithm of the sum #" + std::to_string(i) + " is " +
+             std::to_string(got) + ", expected " + std::to_string(want);
+  }
+  return "";
+}

@@ -1,0 +1,76 @@
+//===- AttentionCase.h - attentions to compile and compare ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TEST_NUMERICS_ATTENTIONCASE_H
+#define POSENC_TEST_NUMERICS_ATTENTIONCASE_H
+
+#include "Harness.h"
+
+#include "posenc/Reference/CompareAttention.h"
+
+namespace posenc::test {
+
+/// How batch entries are stored.
+enum class Form { Padded, Packed, PackedQueries, Paged };
+/// Where the angles of a rotation come from.
+enum class Angles { None, Places, Positions, Axes };
+enum class Mask { None, Added, AddedToAll, Boolean, BooleanByKey };
+
+/// One attention, apart from its sizes.
+struct AttentionCase {
+  posenc_dtype dtype = POSENC_F32;
+  bool queryHeadMajor = false, keyHeadMajor = false;
+  int64_t heads = 4, keyHeads = 2, dim = 16, valueDim = 16;
+  bool dynamicHeads = false;
+  Form form = Form::Padded;
+  bool lengths = false; // Padded only; others have what they need.
+  bool causal = false;
+  std::optional<int64_t> left, right;
+  std::optional<double> scale;
+  bool softCap = false, alibi = false, t5 = false;
+  bool where = false, document = false;
+  bool sinks = false, logSums = false, norms = false;
+  Angles queryAngles = Angles::None, keyAngles = Angles::None;
+  bool interleaved = false;
+  Mask mask = Mask::None;
+  Route route = Route::Direct;
+};
+
+/// The function `f` of a case.
+std::string getModule(const AttentionCase &c);
+
+struct AttentionSizes {
+  int64_t batch, queries, keys;
+};
+
+/// What a case is called with, and what it means.
+class AttentionData {
+public:
+  /// Not for f64: scores of such a standard deviation.
+  AttentionData(const AttentionCase &c, AttentionSizes sizes, uint64_t seed);
+
+  std::vector<posenc_value> getInputs() const;
+  const reference::AttentionResult &getExpected() const { return expected; }
+
+  /// Why the results are wrong; empty if they are within the limits.
+  std::string check(const std::vector<runtime::Array> &results) const;
+
+private:
+  runtime::Array &add(runtime::Array array);
+  runtime::Array &addIndices(std::vector<int64_t> shape,
+                             const std::vector<int64_t> &values);
+  reference::Rotation addRotation(Angles angles, std::vector<int64_t> shape);
+
+  AttentionCase c;
+  std::vector<runtime::Array> inputs;
+  reference::AttentionResult expected;
+};
+
+} // namespace posenc::test
+
+#endif // POSENC_TEST_NUMERICS_ATTENTIONCASE_H
