@@ -39,7 +39,9 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createConvertElementwiseToLinalgPass());
   // Destinations first: bufferization would allocate results.
   manager.addPass(createPosencCreateKernelsPass());
-  manager.addPass(createPosencDecomposeAttentionPass());
+  PosencDecomposeAttentionPassOptions decomposition;
+  decomposition.exceptVectors = true;
+  manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(
       {options.blockPositions, options.blockBelow}));
@@ -54,6 +56,8 @@ void mlir::posenc::buildPosencToVectorPipeline(
   // Copies of a tile to itself show as such only now.
   manager.addPass(createCanonicalizerPass());
 
+  manager.addPass(createConvertPosencAttentionToVectorPass(
+      getVectorOptions<ConvertPosencAttentionToVectorPassOptions>(options)));
   manager.addPass(createConvertPosencRopeToVectorPass(
       getVectorOptions<ConvertPosencRopeToVectorPassOptions>(options)));
   manager.addPass(createConvertPosencSinusoidalToVectorPass(

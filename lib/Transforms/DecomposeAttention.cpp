@@ -16,6 +16,7 @@
 
 #include "HeadRows.h"
 
+#include "posenc/Codegen/Attention.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -535,7 +536,8 @@ struct PosencDecomposeAttentionPass
   void runOnOperation() override {
     SmallVector<AttentionOp> operations;
     getOperation()->walk([&](AttentionOp op) {
-      if (op.hasPureTensorSemantics())
+      if (op.hasPureTensorSemantics() &&
+          !(exceptVectors && !getVectorObstacle(op)))
         operations.push_back(op);
     });
     IRRewriter rewriter(&getContext());

@@ -23,6 +23,7 @@ def PosencCreateKernelsPass
     pass: it could turn a dynamically shaped result into an allocation.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect",
                            "::mlir::posenc::PosencDialect"];
@@ -77,9 +78,12 @@ def PosencExpandCopiesPass
   let summary = "Turn memref.copy into loops";
   let description = [{
     A copy of strided memory is otherwise a call of a run-time library that a
-    kernel library does not have.
+    kernel library does not have. From one argument of a function to another
+    there is none if both are the same memory.
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect"];
 }
 
@@ -165,6 +169,23 @@ def ConvertPosencRopeToVectorPass
 def ConvertPosencSinusoidalToVectorPass
     : Posenc_ToVectorPass<"convert-posenc-sinusoidal-to-vector"> {
   let summary = "Convert sinusoidal on memrefs to vectors";
+}
+
+def ConvertPosencAttentionToVectorPass
+    : Posenc_ToVectorPass<"convert-posenc-attention-to-vector"> {
+  let summary = "Convert attention on memrefs to vectors";
+  let description = [{
+    An `scf.forall` over the batch, some query heads of each key head, and tiles
+    of queries. A task brings the keys and values to the stack, some at a time,
+    as rows in f32, normed and rotated where the operation says so, and never
+    reads beyond a tensor; the lanes of vectors run along queries. Keys that no
+    query of a group sees are skipped, and masks are applied only where some
+    queries see a key and others do not.
+
+    Operations that this does not serve are left as they are, with a remark:
+    f64, packed or paged tokens, a head that is no multiple of 8 up to 256, and
+    functions in regions that would be calls.
+  }];
 }
 
 def PosencSplitChunksPass

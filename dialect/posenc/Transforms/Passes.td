@@ -63,7 +63,9 @@ def PosencDecomposeAttentionPass
     Option<"rowsPerTile", "rows", "int64_t", /*default=*/"16",
            "Query heads times queries of a tile">,
     Option<"keysPerTile", "keys", "int64_t", /*default=*/"32",
-           "Keys of a tile">
+           "Keys of a tile">,
+    Option<"exceptVectors", "except-vectors", "bool", /*default=*/"false",
+           "Leave what convert-posenc-attention-to-vector converts">
   ];
 }
 

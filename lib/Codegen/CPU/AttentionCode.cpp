@@ -1,0 +1,208 @@
+//===- AttentionCode.cpp - the parts of attention's code --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCode.h"
+
+#include "ElementwiseBuilder.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static int64_t getNumHeads(Value tensor, unsigned dim) {
+  return cast<ShapedType>(tensor.getType()).getDimSize(dim);
+}
+
+AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
+  AttentionTiles tiles;
+  tiles.lanes = target.vectorBytes / 4;
+  tiles.vectors = 2;
+  // Accumulators, a vector of each query or weight, and one key or value: 15
+  // of 16 registers, 19 of 32.
+  bool hasManyRegisters = target.vectorBytes == 64;
+  tiles.scoreRows = hasManyRegisters ? 8 : 6;
+  tiles.valueColumns = hasManyRegisters ? 8 : 4;
+  tiles.keys = 96;
+  // Queries, sums and the packed keys stay within the second cache.
+  auto widest = [](Value tensor) {
+    return cast<ShapedType>(tensor.getType()).getShape().back();
+  };
+  int64_t dim = std::max(widest(op.getKey()), widest(op.getValue()));
+  tiles.queries = dim > 128 ? 128 : 256;
+  int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
+                  getNumHeads(op.getKey(), op.getKeyHeadDim());
+  // Packed keys serve all heads of a task.
+  tiles.heads = 1;
+  for (int64_t heads : {2, 4})
+    if (ratio % heads == 0 && tiles.queries / heads >= tiles.getGroup())
+      tiles.heads = heads;
+  return tiles;
+}
+
+AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
+                             const VectorTarget &target)
+    : op(op), tiles(AttentionTiles::get(op, target)), target(target),
+      dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
+      valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()) {
+  // In the entry block: a loop must not grow the stack.
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
+    return memref::AllocaOp::create(
+        builder, MemRefType::get(shape, builder.getF32Type()),
+        builder.getI64IntegerAttr(64));
+  };
+  // An odd number of lines, so that a column of rows is spread over the cache.
+  auto getRowSize = [](int64_t size) {
+    constexpr int64_t line = 16;
+    return ((size + line - 1) / line | 1) * line;
+  };
+  int64_t group = tiles.getGroup();
+  auto alignTo = [](int64_t size, int64_t multiple) {
+    return (size + multiple - 1) / multiple * multiple;
+  };
+  int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
+  queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes), group});
+  sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
+  scores = allocate({numKeys, group});
+  keys = allocate({numKeys, getRowSize(dim)});
+  values = allocate({numKeys, getRowSize(valueDim)});
+  maxima = allocate({getNumGroups(), group});
+  totals = allocate({getNumGroups(), group});
+  rows = allocate({group, getRowSize(std::max(dim, valueDim))});
+}
+
+VectorType AttentionCode::getVectorType() const {
+  return VectorType::get({tiles.lanes}, Float32Type::get(op->getContext()));
+}
+
+bool AttentionCode::hasOwnScores() const {
+  AttentionOp attention = op;
+  return !attention.getScore().empty() || attention.getMask();
+}
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+Value mlir::posenc::createIndex(ImplicitLocOpBuilder &builder, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+Value mlir::posenc::addIndex(ImplicitLocOpBuilder &builder, Value index,
+                             int64_t offset) {
+  return offset == 0 ? index
+                     : addIndex(builder, index, createIndex(builder, offset));
+}
+
+Value mlir::posenc::addIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return builder.createOrFold<arith::AddIOp>(a, b);
+}
+
+Value mlir::posenc::subIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return builder.createOrFold<arith::SubIOp>(a, b);
+}
+
+Value mlir::posenc::mulIndex(ImplicitLocOpBuilder &builder, Value index,
+                             int64_t factor) {
+  return builder.createOrFold<arith::MulIOp>(index,
+                                             createIndex(builder, factor));
+}
+
+Value mlir::posenc::minIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return builder.createOrFold<arith::MinSIOp>(a, b);
+}
+
+Value mlir::posenc::maxIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return builder.createOrFold<arith::MaxSIOp>(a, b);
+}
+
+Value mlir::posenc::createSplat(ImplicitLocOpBuilder &builder, VectorType type,
+                                double value) {
+  return arith::ConstantOp::create(
+      builder, DenseElementsAttr::get(
+                   type, builder.getFloatAttr(type.getElementType(), value)));
+}
+
+Value mlir::posenc::broadcast(ImplicitLocOpBuilder &builder, VectorType type,
+                              Value scalar) {
+  return vector::BroadcastOp::create(builder, type, scalar);
+}
+
+Value mlir::posenc::loadVector(ImplicitLocOpBuilder &builder, VectorType type,
+                               Value memref, ValueRange indices) {
+  return vector::LoadOp::create(builder, type, memref, indices);
+}
+
+void mlir::posenc::storeVector(ImplicitLocOpBuilder &builder, Value vector,
+                               Value memref, ValueRange indices) {
+  vector::StoreOp::create(builder, vector, memref, indices);
+}
+
+ValueRange mlir::posenc::createLoop(
+    ImplicitLocOpBuilder &builder, Value from, Value to, int64_t step,
+    ValueRange init, function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop =
+      scf::ForOp::create(builder, from, to, createIndex(builder, step), init);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!init.empty())
+    scf::YieldOp::create(builder, next);
+  return loop.getResults();
+}
+
+void mlir::posenc::createLoop(ImplicitLocOpBuilder &builder, Value from,
+                              Value to, int64_t step,
+                              function_ref<void(Value)> body) {
+  createLoop(builder, from, to, step, {}, [&](Value index, ValueRange) {
+    body(index);
+    return SmallVector<Value>();
+  });
+}
+
+Value mlir::posenc::createMax(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  Value isLarger =
+      arith::CmpFOp::create(builder, arith::CmpFPredicate::OGT, a, b);
+  return arith::SelectOp::create(builder, isLarger, a, b);
+}
+
+SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
+                                           SmallVector<Value> vectors) {
+  int64_t count = vectors.size();
+  SmallVector<int64_t> low, high;
+  for (int64_t i = 0; i < count / 2; ++i) {
+    llvm::append_values(low, i, count + i);
+    llvm::append_values(high, count / 2 + i, count + count / 2 + i);
+  }
+  // Each round moves a bit of the number of the vector into that of the lane.
+  for (int64_t round = 1; round < count; round *= 2) {
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < count / 2; ++i)
+      for (ArrayRef<int64_t> mask : {ArrayRef(low), ArrayRef(high)})
+        next.push_back(vector::ShuffleOp::create(builder, vectors[i],
+                                                 vectors[i + count / 2], mask));
+    vectors = std::move(next);
+  }
+  return vectors;
+}
+
+SmallVector<Value> mlir::posenc::getRowIndices(Value batch, Value head,
+                                               Value token, unsigned headDim) {
+  SmallVector<Value> at{batch, token};
+  at.insert(at.begin() + headDim, head);
+  return at;
+}

@@ -1,0 +1,228 @@
+//===- AttentionCode.h - the parts of attention's code ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention on memrefs, one task for some query heads of a key head and a tile
+// of queries. The lanes of vectors run along queries and the keys are rows: no
+// maximum or sum goes across lanes.
+//
+//   queries   rotated, normed, scaled and transposed once: group by group of
+//             the queries that stand in a row of registers, dim by dim;
+//   keys,     some at a time, as rows in f32, also rotated and normed; keys are
+//   values    multiplied as scalars that are broadcast;
+//   scores    of those keys and a group, then their exponentials;
+//   sums      of weighted values, transposed like queries.
+//
+// All of it is on the stack and of static size, so that the inner loops know
+// nothing of types, layouts and ends of tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_ATTENTIONCODE_H
+#define POSENC_LIB_CODEGEN_CPU_ATTENTIONCODE_H
+
+#include "PositionTable.h"
+#include "RowRotation.h"
+#include "VectorTarget.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::posenc {
+
+/// How much is computed at a time.
+struct AttentionTiles {
+  /// Of a hardware vector, in f32, and how many vectors are a group of queries.
+  int64_t lanes, vectors;
+  /// Keys whose scores, and columns of values whose sums are in registers.
+  int64_t scoreRows, valueColumns;
+  /// Keys, and queries of all heads of a task.
+  int64_t keys, queries;
+  /// Query heads of a task.
+  int64_t heads;
+
+  static AttentionTiles get(AttentionOp op, const VectorTarget &target);
+
+  int64_t getGroup() const { return lanes * vectors; }
+  /// Tokens of a task.
+  int64_t getTokens() const { return queries / heads; }
+  int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
+};
+
+/// What all parts of the code of one attention know.
+struct AttentionCode {
+  AttentionOp op;
+  AttentionTiles tiles;
+  VectorTarget target;
+  int64_t dim, valueDim;
+
+  /// Memory on the stack, f32: (group, dim, lane), (group, value dim, lane),
+  /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
+  /// of a group of queries or results.
+  Value queries, sums, scores, keys, values, maxima, totals, rows;
+
+  AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
+                const VectorTarget &target);
+
+  VectorType getVectorType() const;
+  int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
+  /// Whether scores are changed, so that they must be those of the definition
+  /// and not yet logarithms to base 2.
+  bool hasOwnScores() const;
+};
+
+/// The values of a task.
+struct AttentionTask {
+  Value batch, keyHead, queryHead;
+  /// The first token, how many there are and groups of them, and the place of
+  /// the first.
+  Value firstToken, numTokens, numGroups, firstPlace;
+  /// All valid keys of the batch entry.
+  Value numKeys;
+};
+
+/// The values of a group of queries and the keys that are packed.
+struct AttentionBlock {
+  Value batch, queryHead;
+  /// The number of the group on the stack.
+  Value group;
+  /// The first token and its place, and those of the last lane that is one.
+  Value token, place, lastToken, lastPlace;
+  /// The first key that is packed, and those of them that any query sees, the
+  /// first down to a multiple of the rows of scores.
+  Value firstKey, firstRow, endRow;
+};
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+Value createIndex(ImplicitLocOpBuilder &builder, int64_t value);
+Value addIndex(ImplicitLocOpBuilder &builder, Value index, int64_t offset);
+Value addIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
+Value subIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
+Value mulIndex(ImplicitLocOpBuilder &builder, Value index, int64_t factor);
+Value minIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
+Value maxIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
+
+/// All lanes of `type` the same number.
+Value createSplat(ImplicitLocOpBuilder &builder, VectorType type, double value);
+Value broadcast(ImplicitLocOpBuilder &builder, VectorType type, Value scalar);
+Value loadVector(ImplicitLocOpBuilder &builder, VectorType type, Value memref,
+                 ValueRange indices);
+void storeVector(ImplicitLocOpBuilder &builder, Value vector, Value memref,
+                 ValueRange indices);
+
+/// Emits a loop from `from` to `to`; `body` returns what goes on to the next
+/// iteration. Returns what the last one gave.
+ValueRange createLoop(
+    ImplicitLocOpBuilder &builder, Value from, Value to, int64_t step,
+    ValueRange init,
+    function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
+void createLoop(ImplicitLocOpBuilder &builder, Value from, Value to,
+                int64_t step, function_ref<void(Value index)> body);
+
+/// Of two numbers the larger; `b` where they cannot be compared.
+Value createMax(ImplicitLocOpBuilder &builder, Value a, Value b);
+
+/// Vectors of as many vectors as they have lanes.
+SmallVector<Value> transpose(ImplicitLocOpBuilder &builder,
+                             SmallVector<Value> vectors);
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+/// 2^x in f32, to 2e-7 of it, for x up to 127; 0 from -127 down.
+Value emitExp2(ImplicitLocOpBuilder &builder, Value x);
+/// The natural logarithm of normal numbers in f32.
+Value emitLog(ImplicitLocOpBuilder &builder, Value x);
+
+/// Why the regions cannot become vectors, or nothing.
+std::optional<std::string> getRegionObstacle(AttentionOp op);
+
+/// Keys that may be seen from a place: those from the first to before the
+/// second, in index arithmetic.
+Value emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place);
+Value emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place,
+                 Value numKeys);
+
+/// Scores of a group and the packed keys of a block, in logarithms to base 2,
+/// and the new maxima of its vectors. `isPartial` is whether some pairs take no
+/// part by their places.
+SmallVector<Value> emitScores(ImplicitLocOpBuilder &builder,
+                              const AttentionCode &code,
+                              const AttentionBlock &block, bool isPartial);
+
+/// Applies the regions and masks to scores of `numRows` keys from `row` on, as
+/// many vectors a key as a group has.
+void emitMasks(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               const AttentionBlock &block, Value row, bool isPartial,
+               MutableArrayRef<Value> scores);
+
+/// The value of a region for a vector of queries. Scalar arguments stay scalar.
+Value emitRegion(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 Region &region, ValueRange arguments);
+
+/// Exponentials in place of the scores, with their sums added to the totals;
+/// returns the factors of what was summed before, a vector each.
+SmallVector<Value> emitSoftmax(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionBlock &block,
+                               ValueRange newMaxima);
+
+/// Multiplies the sums by `factors` and adds the weighted values.
+void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                const AttentionBlock &block, ValueRange factors);
+
+/// Starts the sums, maxima and totals of all groups.
+void emitStart(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               const AttentionTask &task);
+/// Writes the results of `count` tokens of a group.
+void emitResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 const AttentionBlock &block, Value count);
+
+/// Brings rows of a tensor to the stack: in f32, normed and rotated.
+class AttentionRows {
+public:
+  /// Allocates tables of `numSlots` positions.
+  AttentionRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                bool isKey, int64_t numSlots);
+
+  /// Readies the rotation of a token in a slot.
+  void preparePosition(ImplicitLocOpBuilder &builder, Value batch, Value token,
+                       Value place, Value slot) const;
+  void emitRow(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
+               int64_t dim, Value to, Value row, Value slot) const;
+
+private:
+  void emitNorm(ImplicitLocOpBuilder &builder, int64_t dim, Value to,
+                Value row) const;
+
+  AttentionOp op;
+  VectorTarget target;
+  Value positions, norm;
+  std::optional<RowRotation> rotation;
+  std::optional<PositionTable> table;
+};
+
+/// Packs the queries of a task.
+void emitQueries(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 const AttentionRows &rows, const AttentionTask &task);
+/// Packs `count` keys and values from `first` on.
+void emitKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+              const AttentionRows &rows, const AttentionTask &task, Value first,
+              Value count);
+
+/// The indices of a token's row in a tensor of heads, but for the last.
+SmallVector<Value> getRowIndices(Value batch, Value head, Value token,
+                                 unsigned headDim);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_ATTENTIONCODE_H

@@ -1,0 +1,227 @@
+//===- AttentionMasks.cpp - which keys a query sees -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCode.h"
+
+#include "ElementwiseBuilder.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cfloat>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// A window beyond all tokens there can be is none.
+static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
+  constexpr uint64_t most = uint64_t{1} << 40;
+  if (!window || *window >= most)
+    return std::nullopt;
+  return static_cast<int64_t>(*window);
+}
+
+/// How far behind its place the first key that a query sees is.
+static std::optional<int64_t> getLeft(AttentionOp op) {
+  return getWindow(op.getWindowLeft());
+}
+
+/// How far beyond its place the last key that a query sees is.
+static std::optional<int64_t> getRight(AttentionOp op) {
+  return op.getCausal() ? 0 : getWindow(op.getWindowRight());
+}
+
+Value mlir::posenc::emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op,
+                                 Value place) {
+  Value zero = createIndex(builder, 0);
+  std::optional<int64_t> left = getLeft(op);
+  return left ? maxIndex(builder, zero, addIndex(builder, place, -*left))
+              : zero;
+}
+
+Value mlir::posenc::emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op,
+                               Value place, Value numKeys) {
+  std::optional<int64_t> right = getRight(op);
+  return right
+             ? minIndex(builder, addIndex(builder, place, *right + 1), numKeys)
+             : numKeys;
+}
+
+/// For each lane `first` plus its number, as i32, held within what rows can be
+/// compared with.
+static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code, Value first) {
+  constexpr int64_t most = 1 << 20;
+  Value held =
+      minIndex(builder, maxIndex(builder, first, createIndex(builder, -most)),
+               createIndex(builder, most));
+  Type i32 = builder.getI32Type();
+  VectorType type = code.getVectorType().clone(i32);
+  Value all =
+      broadcast(builder, type, arith::IndexCastOp::create(builder, i32, held));
+  auto numbers = llvm::to_vector(llvm::seq<int32_t>(code.tiles.lanes));
+  return arith::AddIOp::create(
+      builder, all,
+      arith::ConstantOp::create(
+          builder, DenseElementsAttr::get(type, ArrayRef(numbers))));
+}
+
+namespace {
+/// The rows that each lane sees, by places.
+struct SeenRows {
+  Value first, end;
+};
+} // namespace
+
+static SeenRows emitSeenRows(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code,
+                             const AttentionBlock &block, int64_t vector) {
+  VectorType type = code.getVectorType().clone(builder.getI32Type());
+  Value place = addIndex(builder, block.place, vector * code.tiles.lanes);
+  Value row = subIndex(builder, place, block.firstKey);
+  SeenRows seen;
+  seen.end = broadcast(
+      builder, type,
+      arith::IndexCastOp::create(builder, builder.getI32Type(), block.endRow));
+  if (std::optional<int64_t> right = getRight(code.op))
+    seen.end = arith::MinSIOp::create(
+        builder, seen.end,
+        createLaneNumbers(builder, code, addIndex(builder, row, *right + 1)));
+  if (std::optional<int64_t> left = getLeft(code.op))
+    seen.first =
+        createLaneNumbers(builder, code, addIndex(builder, row, -*left));
+  return seen;
+}
+
+static Value isSeen(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                    const SeenRows &seen, Value row) {
+  Type i32 = builder.getI32Type();
+  Value all = broadcast(builder, code.getVectorType().clone(i32),
+                        arith::IndexCastOp::create(builder, i32, row));
+  Value result =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, all, seen.end);
+  if (!seen.first)
+    return result;
+  Value isAfter = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, all,
+                                        seen.first);
+  return arith::AndIOp::create(builder, result, isAfter);
+}
+
+//===----------------------------------------------------------------------===//
+// The operand and the regions
+//===----------------------------------------------------------------------===//
+
+static Value both(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return a ? Value(arith::AndIOp::create(builder, a, b)) : b;
+}
+
+/// The mask's elements for the queries of a vector, `tokens` by lane.
+static Value loadMask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                      const AttentionBlock &block, ArrayRef<Value> tokens,
+                      Value key) {
+  AttentionOp op = code.op;
+  Value mask = op.getMask();
+  auto type = cast<MemRefType>(mask.getType());
+  Value zero = createIndex(builder, 0);
+  SmallVector<Value> at{block.batch, block.queryHead, nullptr, key};
+  for (auto [index, size] : llvm::zip_equal(at, type.getShape()))
+    if (size == 1)
+      index = zero;
+  auto vectorType = VectorType::get({code.tiles.lanes}, type.getElementType());
+  if (at[2])
+    return broadcast(builder, vectorType,
+                     memref::LoadOp::create(builder, mask, at));
+  SmallVector<Value> lanes;
+  for (Value token : tokens) {
+    at[2] = token;
+    lanes.push_back(memref::LoadOp::create(builder, mask, at));
+  }
+  return vector::FromElementsOp::create(builder, vectorType, lanes);
+}
+
+static Value toF32(ImplicitLocOpBuilder &builder, Value value) {
+  auto type = cast<VectorType>(value.getType());
+  Type f32 = builder.getF32Type();
+  if (type.getElementType() == f32)
+    return value;
+  if (type.getElementType().isF64())
+    return arith::TruncFOp::create(builder, type.clone(f32), value);
+  return arith::ExtFOp::create(builder, type.clone(f32), value);
+}
+
+void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code,
+                             const AttentionBlock &block, Value row,
+                             bool isPartial, MutableArrayRef<Value> scores) {
+  AttentionOp op = code.op;
+  bool hasRegion = !op.getScore().empty() || !op.getWhere().empty();
+  if (!isPartial && !hasRegion && !op.getMask())
+    return;
+  int64_t lanes = code.tiles.lanes, vectors = code.tiles.vectors;
+  VectorType type = code.getVectorType();
+  Value minusInfinity =
+      createSplat(builder, type, -std::numeric_limits<double>::infinity());
+  Value last = addIndex(builder, block.endRow, -1);
+  for (int64_t j = 0; j < vectors; ++j) {
+    // Lanes beyond the last query and rows beyond the last key are those.
+    SmallVector<Value> tokens, places;
+    for (int64_t i = 0; i < lanes; ++i) {
+      int64_t lane = j * lanes + i;
+      tokens.push_back(minIndex(builder, addIndex(builder, block.token, lane),
+                                block.lastToken));
+      places.push_back(minIndex(builder, addIndex(builder, block.place, lane),
+                                block.lastPlace));
+    }
+    Value place;
+    if (hasRegion)
+      place = vector::FromElementsOp::create(
+          builder, VectorType::get({lanes}, builder.getIndexType()), places);
+    SeenRows seen;
+    if (isPartial)
+      seen = emitSeenRows(builder, code, block, j);
+    for (int64_t i = 0, e = scores.size() / vectors; i < e; ++i) {
+      Value &score = scores[i * vectors + j];
+      Value mine = addIndex(builder, row, i);
+      Value key =
+          addIndex(builder, block.firstKey, minIndex(builder, mine, last));
+      Value keep;
+      if (isPartial)
+        keep = isSeen(builder, code, seen, mine);
+      if (!op.getScore().empty())
+        score = emitRegion(builder, code, op.getScore(),
+                           {score, block.batch, block.queryHead, place, key});
+      if (op.getMask()) {
+        Value mask = loadMask(builder, code, block, tokens, key);
+        if (getElementTypeOrSelf(mask.getType()).isInteger(1))
+          keep = both(builder, keep, mask);
+        else
+          score = arith::AddFOp::create(builder, score, toF32(builder, mask));
+      }
+      if (code.hasOwnScores()) {
+        // The lowest numbers must stay numbers.
+        ElementwiseBuilder b(builder, builder.getLoc(), score);
+        Value isNumber = arith::CmpFOp::create(
+            builder, arith::CmpFPredicate::UGT, score, minusInfinity);
+        Value scaled = b.mul(score, b.f32(llvm::numbers::log2e));
+        score = b.select(isNumber, createMax(builder, b.f32(-FLT_MAX), scaled),
+                         minusInfinity);
+      }
+      if (!op.getWhere().empty())
+        keep = both(builder, keep,
+                    emitRegion(builder, code, op.getWhere(),
+                               {block.batch, block.queryHead, place, key}));
+      if (keep)
+        score = arith::SelectOp::create(builder, keep, score, minusInfinity);
+    }
+  }
+}

@@ -1,0 +1,313 @@
+//===- AttentionRows.cpp - rows of attention's tensors ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCode.h"
+
+#include "ElementwiseBuilder.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+//===----------------------------------------------------------------------===//
+// Rows on their own
+//===----------------------------------------------------------------------===//
+
+AttentionRows::AttentionRows(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code, bool isKey,
+                             int64_t numSlots)
+    : op(code.op), target(code.target),
+      positions(isKey ? op.getKeyPositions() : op.getQueryPositions()),
+      norm(isKey ? op.getKeyNorm() : op.getQueryNorm()) {
+  std::optional<RotationAttr> attribute =
+      isKey ? op.getKeyRotation() : op.getQueryRotation();
+  if (!attribute)
+    return;
+  rotation.emplace(builder, op, attribute->getPairing(),
+                   attribute->getFrequencies().getDim(), attribute->getOffset(),
+                   builder.getF32Type(), numSlots, target);
+  table.emplace(builder, op, attribute->getFrequencies(), attribute->getAxes(),
+                /*inverse=*/false, builder.getF32Type(), TableUse::Rotation,
+                rotation->getOrder());
+}
+
+void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
+                                    Value token, Value place,
+                                    Value slot) const {
+  if (!rotation)
+    return;
+  Location loc = builder.getLoc();
+  PositionTable::Position position =
+      positions ? table->loadPosition(builder, loc, positions, {batch, token})
+                : table->loadPosition(builder, loc, place,
+                                      Value(createIndex(builder, 0)));
+  RowRotation one = rotation->at(slot);
+  table->forEachEntry(builder, loc, position, 2 * one.getLanes(),
+                      [&](OpBuilder &b, Location l, Value first,
+                          const PositionTable::Entry &entry) {
+                        one.store(b, l, first, entry.cos, entry.sin);
+                      });
+}
+
+/// A vector of a row in f32.
+static Value loadF32(OpBuilder &builder, Location loc, Value memref,
+                     ValueRange row, Value lane, int64_t length) {
+  SmallVector<Value> at(row);
+  at.push_back(lane);
+  auto type = VectorType::get({length}, getElementTypeOrSelf(memref.getType()));
+  Value value = vector::LoadOp::create(builder, loc, type, memref, at);
+  VectorType f32 = type.clone(builder.getF32Type());
+  return type == f32 ? value : arith::ExtFOp::create(builder, loc, f32, value);
+}
+
+void AttentionRows::emitNorm(ImplicitLocOpBuilder &builder, int64_t dim,
+                             Value to, Value row) const {
+  Location loc = builder.getLoc();
+  int64_t lanes = target.vectorBytes / 4;
+  FloatType f32 = builder.getF32Type();
+  Value sum = arith::ConstantFloatOp::create(builder, f32, APFloat(0.0f));
+  // The sizes of models are few vectors; they are added one by one.
+  for (auto [first, length] : splitIntoVectors(dim, lanes)) {
+    Value x =
+        loadF32(builder, loc, to, row, createIndex(builder, first), length);
+    Value square = arith::MulFOp::create(builder, x, x);
+    sum = vector::ReductionOp::create(builder, vector::CombiningKind::ADD,
+                                      square, sum);
+  }
+  ElementwiseBuilder b(builder, loc, sum);
+  Value mean = b.mul(sum, b.f32(1.0 / dim));
+  double epsilon = AttentionOp(op).getNormEps()->convertToDouble();
+  Value root = math::SqrtOp::create(builder, b.add(mean, b.f32(epsilon)));
+  Value factor = b.binary<arith::DivFOp>(b.f32(1), root);
+  forEachVector(
+      builder, loc, dim, lanes,
+      [&](OpBuilder &nested, Location l, Value lane, int64_t length) {
+        Value x = loadF32(nested, l, to, row, lane, length);
+        Value weights = loadF32(nested, l, norm, {}, lane, length);
+        Value all = vector::BroadcastOp::create(nested, l, x.getType(), factor);
+        Value scaled = arith::MulFOp::create(nested, l, x, all);
+        vector::StoreOp::create(
+            nested, l, arith::MulFOp::create(nested, l, scaled, weights), to,
+            ValueRange{row, lane});
+      });
+}
+
+void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
+                            ValueRange at, int64_t dim, Value to, Value row,
+                            Value slot) const {
+  Location loc = builder.getLoc();
+  forEachVector(builder, loc, dim, target.vectorBytes / 4,
+                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+                  vector::StoreOp::create(
+                      b, l, loadF32(b, l, tensor, at, lane, length), to,
+                      ValueRange{row, lane});
+                });
+  if (norm)
+    emitNorm(builder, dim, to, row);
+  if (rotation)
+    rotation->at(slot).rotateRow(builder, loc, to, to, row, Access::Cached);
+}
+
+/// Copies a row of a value, which is neither normed nor rotated.
+static void emitPlainRow(ImplicitLocOpBuilder &builder,
+                         const AttentionCode &code, Value tensor, ValueRange at,
+                         int64_t dim, Value to, Value row) {
+  forEachVector(builder, builder.getLoc(), dim, code.tiles.lanes,
+                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+                  vector::StoreOp::create(
+                      b, l, loadF32(b, l, tensor, at, lane, length), to,
+                      ValueRange{row, lane});
+                });
+}
+
+static void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                      Value to, Value from, Value end) {
+  Value zero = createSplat(builder, code.getVectorType(), 0);
+  int64_t size = cast<MemRefType>(to.getType()).getShape().back();
+  createLoop(builder, from, end, 1, [&](Value row) {
+    createLoop(builder, createIndex(builder, 0), createIndex(builder, size),
+               code.tiles.lanes, [&](Value lane) {
+                 storeVector(builder, zero, to, {row, lane});
+               });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Queries
+//===----------------------------------------------------------------------===//
+
+/// Transposes between rows and a group of a panel, `body` for each vector:
+/// `toPanel` from rows to lanes, else back.
+static void transposeGroup(ImplicitLocOpBuilder &builder,
+                           const AttentionCode &code, int64_t dim, Value panel,
+                           Value group, bool toPanel,
+                           function_ref<Value(Value, int64_t vector)> body) {
+  VectorType type = code.getVectorType();
+  int64_t lanes = code.tiles.lanes;
+  createLoop(builder, createIndex(builder, 0), createIndex(builder, dim), lanes,
+             [&](Value d) {
+               for (int64_t i = 0; i < code.tiles.vectors; ++i) {
+                 SmallVector<SmallVector<Value>> rows, dims;
+                 for (int64_t j = 0; j < lanes; ++j) {
+                   rows.push_back({createIndex(builder, i * lanes + j), d});
+                   dims.push_back({group, addIndex(builder, d, j),
+                                   createIndex(builder, i * lanes)});
+                 }
+                 Value from = toPanel ? code.rows : panel;
+                 Value to = toPanel ? panel : code.rows;
+                 SmallVector<Value> vectors;
+                 for (ArrayRef<Value> at : toPanel ? rows : dims) {
+                   Value value = loadVector(builder, type, from, at);
+                   vectors.push_back(toPanel ? value : body(value, i));
+                 }
+                 vectors = transpose(builder, vectors);
+                 for (auto [vector, at] :
+                      llvm::zip_equal(vectors, toPanel ? dims : rows))
+                   storeVector(builder, toPanel ? body(vector, i) : vector, to,
+                               at);
+               }
+             });
+}
+
+void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionRows &rows,
+                               const AttentionTask &task) {
+  AttentionOp op = code.op;
+  const AttentionTiles &tiles = code.tiles;
+  Value zero = createIndex(builder, 0);
+  Value group = createIndex(builder, tiles.getGroup());
+  // exp(x) is 2^(x*log2(e)).
+  double scale = op.getScoreScale();
+  if (!code.hasOwnScores())
+    scale *= llvm::numbers::log2e;
+  Value factor = createSplat(builder, code.getVectorType(), scale);
+  createLoop(builder, zero, task.numGroups, 1, [&](Value number) {
+    Value first = mulIndex(builder, number, tiles.getGroup());
+    Value count =
+        minIndex(builder, group, subIndex(builder, task.numTokens, first));
+    Value token = addIndex(builder, task.firstToken, first);
+    Value place = addIndex(builder, task.firstPlace, first);
+    createLoop(builder, zero, count, 1, [&](Value row) {
+      rows.preparePosition(builder, task.batch, addIndex(builder, token, row),
+                           addIndex(builder, place, row), row);
+    });
+    emitZeros(builder, code, code.rows, count, group);
+    createLoop(
+        builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
+          createLoop(builder, zero, count, 1, [&](Value row) {
+            SmallVector<Value> at = getRowIndices(
+                task.batch, addIndex(builder, task.queryHead, head),
+                addIndex(builder, token, row), op.getQueryHeadDim());
+            rows.emitRow(builder, op.getQuery(), at, code.dim, code.rows, row,
+                         row);
+          });
+          Value panel = addIndex(
+              builder, mulIndex(builder, head, tiles.getGroupsPerHead()),
+              number);
+          transposeGroup(builder, code, code.dim, code.queries, panel,
+                         /*toPanel=*/true, [&](Value value, int64_t) -> Value {
+                           return arith::MulFOp::create(builder, value, factor);
+                         });
+        });
+  });
+}
+
+void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionBlock &block, Value count) {
+  AttentionOp op = code.op;
+  VectorType type = code.getVectorType();
+  Location loc = builder.getLoc();
+  SmallVector<Value> factors;
+  for (int64_t i = 0; i < code.tiles.vectors; ++i) {
+    SmallVector<Value> at{block.group,
+                          createIndex(builder, i * code.tiles.lanes)};
+    Value total = loadVector(builder, type, code.totals, at);
+    ElementwiseBuilder b(builder, loc, total);
+    Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
+                                            total, b.f32(0));
+    Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
+    factors.push_back(b.select(isNothing, b.f32(0), reciprocal));
+    if (!op.getLogSumInit())
+      continue;
+    Value maximum = loadVector(builder, type, code.maxima, at);
+    Value logSum =
+        b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
+    storeVector(builder,
+                b.select(isNothing,
+                         b.f32(-std::numeric_limits<double>::infinity()),
+                         logSum),
+                code.maxima, at);
+  }
+  transposeGroup(builder, code, code.valueDim, code.sums, block.group,
+                 /*toPanel=*/false, [&](Value value, int64_t vector) -> Value {
+                   return arith::MulFOp::create(builder, value,
+                                                factors[vector]);
+                 });
+  Value output = op.getInits().front();
+  Type element = getElementTypeOrSelf(output.getType());
+  createLoop(builder, createIndex(builder, 0), count, 1, [&](Value row) {
+    SmallVector<Value> at = getRowIndices(block.batch, block.queryHead,
+                                          addIndex(builder, block.token, row),
+                                          op.getQueryHeadDim());
+    if (Value logSum = op.getLogSumInit())
+      memref::StoreOp::create(
+          builder,
+          memref::LoadOp::create(builder, code.maxima,
+                                 ValueRange{block.group, row}),
+          logSum, at);
+    forEachVector(builder, loc, code.valueDim, code.tiles.lanes,
+                  [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+                    Value value = loadF32(b, l, code.rows, row, lane, length);
+                    auto narrow =
+                        cast<VectorType>(value.getType()).clone(element);
+                    if (narrow != value.getType())
+                      value = arith::TruncFOp::create(b, l, narrow, value);
+                    SmallVector<Value> place(at);
+                    place.push_back(lane);
+                    vector::StoreOp::create(b, l, value, output, place);
+                  });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code,
+                            const AttentionRows &rows,
+                            const AttentionTask &task, Value first,
+                            Value count) {
+  AttentionOp op = code.op;
+  Value zero = createIndex(builder, 0);
+  createLoop(builder, zero, count, 1, [&](Value row) {
+    Value key = addIndex(builder, first, row);
+    SmallVector<Value> at =
+        getRowIndices(task.batch, task.keyHead, key, op.getKeyHeadDim());
+    rows.preparePosition(builder, task.batch, key, key, zero);
+    rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero);
+  });
+  createLoop(builder, zero, count, 1, [&](Value row) {
+    SmallVector<Value> at =
+        getRowIndices(task.batch, task.keyHead, addIndex(builder, first, row),
+                      op.getKeyHeadDim());
+    emitPlainRow(builder, code, op.getValue(), at, code.valueDim, code.values,
+                 row);
+  });
+  // Scores are computed for whole blocks of rows.
+  int64_t step = code.tiles.scoreRows;
+  Value rounded = builder.createOrFold<arith::CeilDivUIOp>(
+      count, createIndex(builder, step));
+  emitZeros(builder, code, code.keys, count, mulIndex(builder, rounded, step));
+}

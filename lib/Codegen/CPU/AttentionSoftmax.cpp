@@ -1,0 +1,144 @@
+//===- AttentionSoftmax.cpp - the weights of attention ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCode.h"
+
+#include "ElementwiseBuilder.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cfloat>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+Value mlir::posenc::emitExp2(ImplicitLocOpBuilder &builder, Value x) {
+  ElementwiseBuilder b(builder, builder.getLoc(), x);
+  // From -127 down all is -127, whose power comes out as 0, since the bits of
+  // the polynomial are 1.0 and the exponent's become 0. NaN stays.
+  Value clamped = createMax(builder, b.f32(-127), x);
+  // The lower bits of x + 1.5*2^23 are x rounded to an integer.
+  Value magic = b.f32(12582912.0);
+  Value shifted = b.add(clamped, magic);
+  Value rest = b.sub(clamped, b.sub(shifted, magic));
+  // 1 + x*p(x), the least relative error on [-1/2, 1/2]: 1.6e-7 in f32.
+  Value power = b.fma(b.f32(0.00132647424), rest, b.f32(0.0096715223));
+  for (double coefficient : {0.0555073395, 0.240222424, 0.693147004, 1.0})
+    power = b.fma(power, rest, b.f32(coefficient));
+  Type i32 = builder.getI32Type();
+  Value exponent = b.shl(b.cast<arith::BitcastOp>(i32, shifted), b.i32(23));
+  Value bits = b.addi(b.cast<arith::BitcastOp>(i32, power), exponent);
+  return b.cast<arith::BitcastOp>(builder.getF32Type(), bits);
+}
+
+Value mlir::posenc::emitLog(ImplicitLocOpBuilder &builder, Value x) {
+  ElementwiseBuilder b(builder, builder.getLoc(), x);
+  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+  // x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+  Value bits = b.cast<arith::BitcastOp>(i32, x);
+  Value above = arith::SubIOp::create(builder, bits, b.i32(0x3f3504f3));
+  Value e = b.cast<arith::SIToFPOp>(f32, b.shrs(above, b.i32(23)));
+  Value m = b.cast<arith::BitcastOp>(
+      f32, b.addi(b.andi(above, b.i32(0x007fffff)), b.i32(0x3f3504f3)));
+  // ln m = 2 artanh s.
+  Value s = b.binary<arith::DivFOp>(b.sub(m, b.f32(1)), b.add(m, b.f32(1)));
+  Value square = b.mul(s, s);
+  Value series = b.f32(2.0 / 9);
+  for (double divisor : {7, 5, 3})
+    series = b.fma(series, square, b.f32(2 / divisor));
+  Value small = b.mul(b.mul(series, square), s);
+  Value ofM = b.add(b.add(s, s), small);
+  return b.fma(e, b.f32(0.693145752), b.fma(e, b.f32(1.42860677e-6), ofM));
+}
+
+SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
+                                             const AttentionCode &code,
+                                             const AttentionBlock &block,
+                                             ValueRange newMaxima) {
+  const AttentionTiles &tiles = code.tiles;
+  VectorType type = code.getVectorType();
+  SmallVector<Value> lanes, factors, start;
+  for (auto [i, maximum] : llvm::enumerate(newMaxima)) {
+    lanes.push_back(createIndex(builder, i * tiles.lanes));
+    SmallVector<Value> at{block.group, lanes.back()};
+    Value before = loadVector(builder, type, code.maxima, at);
+    factors.push_back(
+        emitExp2(builder, arith::SubFOp::create(builder, before, maximum)));
+    storeVector(builder, maximum, code.maxima, at);
+    start.push_back(createSplat(builder, type, 0));
+  }
+  ValueRange sums = createLoop(
+      builder, block.firstRow, block.endRow, 1, start,
+      [&](Value row, ValueRange before) {
+        SmallVector<Value> next;
+        for (auto [i, maximum] : llvm::enumerate(newMaxima)) {
+          SmallVector<Value> at{row, lanes[i]};
+          Value score = loadVector(builder, type, code.scores, at);
+          Value weight =
+              emitExp2(builder, arith::SubFOp::create(builder, score, maximum));
+          storeVector(builder, weight, code.scores, at);
+          next.push_back(arith::AddFOp::create(builder, before[i], weight));
+        }
+        return next;
+      });
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    SmallVector<Value> at{block.group, lanes[i]};
+    Value before = loadVector(builder, type, code.totals, at);
+    storeVector(builder, math::FmaOp::create(builder, before, factors[i], sum),
+                code.totals, at);
+  }
+  return factors;
+}
+
+void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code,
+                             const AttentionTask &task) {
+  AttentionOp op = code.op;
+  const AttentionTiles &tiles = code.tiles;
+  VectorType type = code.getVectorType();
+  Value zero = createSplat(builder, type, 0);
+  // The maxima begin with the lowest number, not with minus infinity: their
+  // differences must be numbers.
+  Value lowest = createSplat(builder, type, -FLT_MAX);
+  auto forLanes = [&](function_ref<void(Value)> body) {
+    for (int64_t i = 0; i < tiles.vectors; ++i)
+      body(createIndex(builder, i * tiles.lanes));
+  };
+  Value begin = createIndex(builder, 0);
+  createLoop(
+      builder, begin, createIndex(builder, tiles.heads), 1, [&](Value head) {
+        Value maximum = lowest, total = zero;
+        if (Value sinks = op.getSinks()) {
+          Value sink = memref::LoadOp::create(
+              builder, sinks,
+              ValueRange{addIndex(builder, task.queryHead, head)});
+          Value logit = arith::MulFOp::create(
+              builder, broadcast(builder, type, sink),
+              createSplat(builder, type, llvm::numbers::log2e));
+          maximum = createMax(builder, logit, lowest);
+          total =
+              emitExp2(builder, arith::SubFOp::create(builder, logit, maximum));
+        }
+        Value first = mulIndex(builder, head, tiles.getGroupsPerHead());
+        Value end = addIndex(builder, first, task.numGroups);
+        createLoop(builder, first, end, 1, [&](Value group) {
+          forLanes([&](Value lane) {
+            storeVector(builder, maximum, code.maxima, {group, lane});
+            storeVector(builder, total, code.totals, {group, lane});
+          });
+          createLoop(builder, begin, createIndex(builder, code.valueDim), 1,
+                     [&](Value d) {
+                       forLanes([&](Value lane) {
+                         storeVector(builder, zero, code.sums,
+                                     {group, d, lane});
+                       });
+                     });
+        });
+      });
+}

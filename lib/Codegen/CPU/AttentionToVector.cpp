@@ -1,0 +1,240 @@
+//===- AttentionToVector.cpp - attention as vectors -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCode.h"
+
+#include "posenc/Codegen/Attention.h"
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_CONVERTPOSENCATTENTIONTOVECTORPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
+  Type element = getElementTypeOrSelf(op.getQuery().getType());
+  if (!element.isF32() && !element.isF16() && !element.isBF16())
+    return "elements are not f32, f16 or bf16";
+  if (!op.getCuSeqlens().empty() || op.getBlockTable())
+    return "its tokens are packed or paged";
+  auto query = cast<ShapedType>(op.getQuery().getType());
+  auto key = cast<ShapedType>(op.getKey().getType());
+  if (query.isDynamicDim(op.getQueryHeadDim()) ||
+      key.isDynamicDim(op.getKeyHeadDim()))
+    return "the number of heads is not known";
+  if (query.getDimSize(op.getQueryHeadDim()) == 0)
+    return "it has no heads";
+  for (Value tensor : {op.getKey(), op.getValue()}) {
+    int64_t dim = cast<ShapedType>(tensor.getType()).getShape().back();
+    constexpr int64_t multiple = 8, most = 256;
+    if (dim % multiple != 0 || dim > most)
+      return ("a head of " + Twine(dim) + " is not a multiple of " +
+              Twine(multiple) + " up to " + Twine(most))
+          .str();
+  }
+  return getRegionObstacle(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+/// Emits what the keys that are packed add to a group of queries.
+static void emitGroup(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                      AttentionBlock block, Value numKeys, Value count) {
+  AttentionOp op = code.op;
+  auto toRow = [&](Value key) {
+    return subIndex(builder, key, block.firstKey);
+  };
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) {
+    return Value(arith::CmpIOp::create(builder, predicate, a, b));
+  };
+  // What any query sees, and what all of them see.
+  Value zero = createIndex(builder, 0);
+  Value step = createIndex(builder, code.tiles.scoreRows);
+  Value firstOfAny =
+      maxIndex(builder, zero, toRow(emitFirstKey(builder, op, block.place)));
+  block.firstRow = builder.createOrFold<arith::SubIOp>(
+      firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, step));
+  block.endRow = minIndex(
+      builder, count, toRow(emitEndKey(builder, op, block.lastPlace, numKeys)));
+  Value firstOfAll = toRow(emitFirstKey(builder, op, block.lastPlace));
+  Value endOfAll = toRow(emitEndKey(builder, op, block.place, numKeys));
+
+  auto isAny = scf::IfOp::create(
+      builder, compare(arith::CmpIPredicate::slt, block.firstRow, block.endRow),
+      /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(isAny.thenBlock());
+  Value rest = arith::RemUIOp::create(builder, block.endRow, step);
+  Value isPartial = compare(arith::CmpIPredicate::ne, rest, zero);
+  isPartial = arith::OrIOp::create(
+      builder, isPartial,
+      compare(arith::CmpIPredicate::slt, endOfAll, block.endRow));
+  isPartial = arith::OrIOp::create(
+      builder, isPartial,
+      compare(arith::CmpIPredicate::sgt, firstOfAll, block.firstRow));
+  SmallVector<Type> types(code.tiles.vectors, code.getVectorType());
+  auto scores = scf::IfOp::create(builder, types, isPartial,
+                                  /*withElseRegion=*/true);
+  for (bool partial : {true, false}) {
+    OpBuilder::InsertionGuard inner(builder);
+    builder.setInsertionPointToStart(partial ? scores.thenBlock()
+                                             : scores.elseBlock());
+    scf::YieldOp::create(builder, emitScores(builder, code, block, partial));
+  }
+  emitValues(builder, code, block,
+             emitSoftmax(builder, code, block, scores.getResults()));
+}
+
+/// Calls `body` for each group of a task, with its block and how many of its
+/// lanes are tokens.
+static void forEachGroup(ImplicitLocOpBuilder &builder,
+                         const AttentionCode &code, const AttentionTask &task,
+                         function_ref<void(AttentionBlock, Value count)> body) {
+  const AttentionTiles &tiles = code.tiles;
+  Value zero = createIndex(builder, 0);
+  Value group = createIndex(builder, tiles.getGroup());
+  createLoop(builder, zero, createIndex(builder, tiles.heads), 1,
+             [&](Value head) {
+               createLoop(builder, zero, task.numGroups, 1, [&](Value number) {
+                 Value first = mulIndex(builder, number, tiles.getGroup());
+                 Value count = minIndex(
+                     builder, group, subIndex(builder, task.numTokens, first));
+                 AttentionBlock block;
+                 block.batch = task.batch;
+                 block.queryHead = addIndex(builder, task.queryHead, head);
+                 block.group = addIndex(
+                     builder, mulIndex(builder, head, tiles.getGroupsPerHead()),
+                     number);
+                 block.token = addIndex(builder, task.firstToken, first);
+                 block.place = addIndex(builder, task.firstPlace, first);
+                 Value last = addIndex(builder, count, -1);
+                 block.lastToken = addIndex(builder, block.token, last);
+                 block.lastPlace = addIndex(builder, block.place, last);
+                 body(block, count);
+               });
+             });
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
+                         Value batch) {
+  Value capacity =
+      getDimSize(builder, builder.getLoc(), op.getKey(), op.getKeyTokenDim());
+  if (!op.getLengths())
+    return capacity;
+  Value length =
+      memref::LoadOp::create(builder, op.getLengths(), ValueRange(batch));
+  if (!length.getType().isIndex())
+    length =
+        arith::IndexCastOp::create(builder, builder.getIndexType(), length);
+  Value zero = createIndex(builder, 0);
+  return maxIndex(builder, zero, minIndex(builder, length, capacity));
+}
+
+static void convertAttention(AttentionOp op, const VectorTarget &target) {
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  AttentionCode code(builder, op, target);
+  const AttentionTiles &tiles = code.tiles;
+  AttentionRows queryRows(builder, code, /*isKey=*/false, tiles.getGroup());
+  AttentionRows keyRows(builder, code, /*isKey=*/true, /*numSlots=*/1);
+
+  auto getSize = [&](Value tensor, int64_t dim) {
+    return getDimSize(builder, builder.getLoc(), tensor, dim);
+  };
+  int64_t queryHeads = cast<ShapedType>(op.getQuery().getType())
+                           .getDimSize(op.getQueryHeadDim());
+  int64_t keyHeads =
+      cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
+  Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
+  Value step = createIndex(builder, tiles.getTokens());
+  SmallVector<OpFoldResult> sizes{
+      getSize(op.getQuery(), 0), builder.getIndexAttr(queryHeads / tiles.heads),
+      builder.createOrFold<arith::CeilDivUIOp>(tokens, step)};
+  auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
+                                      /*mapping=*/std::nullopt);
+  builder.setInsertionPointToStart(forall.getBody());
+
+  AttentionTask task;
+  task.batch = forall.getInductionVar(0);
+  task.queryHead = mulIndex(builder, forall.getInductionVar(1), tiles.heads);
+  task.keyHead = arith::DivUIOp::create(
+      builder, task.queryHead, createIndex(builder, queryHeads / keyHeads));
+  task.firstToken =
+      mulIndex(builder, forall.getInductionVar(2), tiles.getTokens());
+  task.numTokens =
+      minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
+  task.numGroups = builder.createOrFold<arith::CeilDivUIOp>(
+      task.numTokens, createIndex(builder, tiles.getGroup()));
+  task.numKeys = emitNumKeys(builder, op, task.batch);
+  task.firstPlace = addIndex(builder, task.firstToken,
+                             subIndex(builder, task.numKeys, tokens));
+
+  emitQueries(builder, code, queryRows, task);
+  emitStart(builder, code, task);
+  Value lastPlace =
+      addIndex(builder, task.firstPlace, addIndex(builder, task.numTokens, -1));
+  Value end = emitEndKey(builder, op, lastPlace, task.numKeys);
+  createLoop(builder, emitFirstKey(builder, op, task.firstPlace), end,
+             tiles.keys, [&](Value firstKey) {
+               Value count = minIndex(builder, createIndex(builder, tiles.keys),
+                                      subIndex(builder, end, firstKey));
+               emitKeys(builder, code, keyRows, task, firstKey, count);
+               forEachGroup(
+                   builder, code, task, [&](AttentionBlock block, Value) {
+                     block.firstKey = firstKey;
+                     emitGroup(builder, code, block, task.numKeys, count);
+                   });
+             });
+  forEachGroup(builder, code, task, [&](AttentionBlock block, Value count) {
+    emitResults(builder, code, block, count);
+  });
+}
+
+namespace {
+struct ConvertPosencAttentionToVector final
+    : mlir::posenc::impl::ConvertPosencAttentionToVectorPassBase<
+          ConvertPosencAttentionToVector> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<AttentionOp> operations;
+    getOperation().walk([&](AttentionOp op) { operations.push_back(op); });
+    VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
+                         streamTablesFrom, blockPositions, blockBelow},
+                        vectorBytes};
+    for (AttentionOp op : operations) {
+      if (std::optional<std::string> obstacle = getVectorObstacle(op)) {
+        remark::missed(
+            op.getLoc(),
+            remark::RemarkOpts::name("AttentionToVector").category("posenc"))
+            << remark::reason("{0}", *obstacle);
+        continue;
+      }
+      if (failed(checkConvertible(op, target)))
+        return signalPassFailure();
+      convertAttention(op, target);
+      op.erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,66 @@
+//===- attention-to-vector-left.mlir - what stays attention ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector --split-input-file --remarks-filter-missed=posenc 2>&1 | FileCheck %s
+// RUN: not posenc-opt %s --convert-posenc-attention-to-vector=vector-bytes=24 --split-input-file 2>&1 | FileCheck %s --check-prefix=BYTES
+
+// CHECK: remark: {{.*}}elements are not f32, f16 or bf16
+// CHECK: posenc.attention
+func.func @f64(%x: memref<1x2x3x8xf64>) {
+  posenc.attention ins(%x, %x, %x : memref<1x2x3x8xf64>, memref<1x2x3x8xf64>, memref<1x2x3x8xf64>) outs(%x : memref<1x2x3x8xf64>)
+  return
+}
+
+// -----
+
+// CHECK: remark: {{.*}}a head of 12 is not a multiple of 8 up to 256
+// CHECK: posenc.attention
+func.func @head(%x: memref<1x2x3x12xf32>) {
+  posenc.attention ins(%x, %x, %x : memref<1x2x3x12xf32>, memref<1x2x3x12xf32>, memref<1x2x3x12xf32>) outs(%x : memref<1x2x3x12xf32>)
+  return
+}
+
+// -----
+
+// CHECK: remark: {{.*}}the number of heads is not known
+// CHECK: posenc.attention
+func.func @heads(%x: memref<1x2x?x8xf32>) {
+  posenc.attention ins(%x, %x, %x : memref<1x2x?x8xf32>, memref<1x2x?x8xf32>, memref<1x2x?x8xf32>) outs(%x : memref<1x2x?x8xf32>)
+  return
+}
+
+// -----
+
+// CHECK: remark: {{.*}}its tokens are packed or paged
+// CHECK: posenc.attention
+func.func @packed(%x: memref<?x2x8xf32>, %c: memref<?xi64>) {
+  posenc.attention ins(%x, %x, %x : memref<?x2x8xf32>, memref<?x2x8xf32>, memref<?x2x8xf32>)
+    cu_seqlens(%c, %c : memref<?xi64>, memref<?xi64>) outs(%x : memref<?x2x8xf32>)
+  return
+}
+
+// -----
+
+// CHECK: remark: {{.*}}its region has math.powf
+// CHECK: posenc.attention
+func.func @region(%x: memref<1x2x3x8xf32>) {
+  posenc.attention ins(%x, %x, %x : memref<1x2x3x8xf32>, memref<1x2x3x8xf32>, memref<1x2x3x8xf32>) outs(%x : memref<1x2x3x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %y = math.powf %s, %s : f32
+      posenc.yield %y : f32
+    }
+  return
+}
+
+// -----
+
+// BYTES: error: 'posenc.attention' op cannot use vectors of 24 bytes: expected 16, 32 or 64
+func.func @bytes(%x: memref<1x2x3x8xf32>) {
+  posenc.attention ins(%x, %x, %x : memref<1x2x3x8xf32>, memref<1x2x3x8xf32>, memref<1x2x3x8xf32>) outs(%x : memref<1x2x3x8xf32>)
+  return
+}

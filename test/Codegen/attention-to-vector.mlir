@@ -1,0 +1,114 @@
+//===- attention-to-vector.mlir - attention as vectors ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector=vector-bytes=64 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=WIDE
+
+// Two query heads share the keys and values of a task. All scratch is on the
+// stack of the function; rows are an odd number of lines apart.
+// CHECK-LABEL: func.func @full
+// CHECK-SAME: (%[[Q:.*]]: memref<2x?x4x64xf32>, %[[K:.*]]: memref<2x?x2x64xf32>, %[[V:.*]]: memref<2x?x2x64xf32>, %[[O:.*]]: memref<2x?x4x64xf32>)
+// CHECK-NOT: memref.alloc()
+// CHECK-DAG: %[[QT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<16x64x16xf32>
+// CHECK-DAG: %[[S:.*]] = memref.alloca() {alignment = 64 : i64} : memref<96x16xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<96x80xf32>
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 2, %{{.*}}) {
+// CHECK: vector.load %[[Q]]
+// Keys, then values.
+// CHECK: vector.load %[[K]]
+// CHECK: vector.load %[[V]]
+// 6 keys and two vectors of queries: no division, no call, no comparison.
+// CHECK: scf.for {{.*}} step %c6
+// CHECK: scf.for {{.*}} -> ([[TILE:vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>]])
+// CHECK-NEXT: memref.load
+// CHECK-COUNT-5: memref.load
+// CHECK-NOT: arith.
+// CHECK-COUNT-12: math.fma
+// CHECK-NEXT: scf.yield
+// The other ways know that every key is seen.
+// CHECK: } else {
+// CHECK: scf.for {{.*}} step %c6
+// CHECK: scf.for {{.*}} -> ([[TILE]])
+// CHECK-NOT: arith.cmpi
+// CHECK: scf.yield
+// Weights: a polynomial.
+// CHECK: scf.for
+// CHECK-NOT: math.exp
+// CHECK-NOT: arith.div
+// CHECK: vector.load %[[S]]
+// CHECK-COUNT-5: math.fma
+// CHECK: arith.shli
+// 4 columns of values.
+// CHECK: scf.for {{.*}} step %c4
+// CHECK: scf.for
+// CHECK-COUNT-8: math.fma
+// CHECK-NEXT: scf.yield
+// CHECK: vector.store %{{.*}}, %[[O]]
+// WIDE-LABEL: func.func @full
+// WIDE: scf.for {{.*}} step %c8
+// WIDE-COUNT-16: math.fma %{{.*}} : vector<16xf32>
+func.func @full(%q: memref<2x?x4x64xf32>, %k: memref<2x?x2x64xf32>, %v: memref<2x?x2x64xf32>, %o: memref<2x?x4x64xf32>) {
+  posenc.attention ins(%q, %k, %v : memref<2x?x4x64xf32>, memref<2x?x2x64xf32>, memref<2x?x2x64xf32>) outs(%o : memref<2x?x4x64xf32>)
+  return
+}
+
+// -----
+
+// The loop over keys ends where the last query sees no more, and masks are only
+// where the first does not see all of the others' keys.
+// CHECK-LABEL: func.func @causal
+// CHECK: scf.for %[[FIRST:.*]] = %c0 to %[[END:.*]] step %c96
+// CHECK-NEXT: arith.subi %[[END]], %[[FIRST]]
+// CHECK: scf.if {{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK: arith.cmpi slt, {{.*}} : vector<8xi32>
+// CHECK: arith.select {{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK: } else {
+// CHECK-NOT: arith.cmpi
+// CHECK: arith.shli
+func.func @causal(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention causal query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+  return
+}
+
+// -----
+
+// bf16 is widened as rows come to the stack and narrowed as results leave it.
+// CHECK-LABEL: func.func @bf16
+// CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
+// CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK-NOT: bf16 to
+func.func @bf16(%q: memref<1x1x?x8xbf16>, %o: memref<1x1x?x8xbf16>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xbf16>, memref<1x1x?x8xbf16>, memref<1x1x?x8xbf16>) outs(%o : memref<1x1x?x8xbf16>)
+  return
+}
+
+// -----
+
+// A key is the same for all lanes: what depends on it alone stays scalar.
+// CHECK-LABEL: func.func @regions
+// CHECK: memref.load %{{.*}} : memref<?xf32>
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+// CHECK: math.tanh {{.*}} : vector<8xf32>
+// CHECK: arith.cmpi ult, {{.*}} : vector<8xindex>
+func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %x = memref.load %t[%j] : memref<?xf32>
+      %y = arith.addf %s, %x : f32
+      %z = math.tanh %y : f32
+      posenc.yield %z : f32
+    }
+    where(%b, %h, %i, %j) {
+      %x = arith.cmpi ult, %j, %i : index
+      posenc.yield %x : i1
+    }
+  return
+}
