@@ -1,0 +1,137 @@
+//===- attention.mlir - what the reference makes of attention -------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{exits} = %python %posenc_src/test/Inputs/exits.py
+// DEFINE: %{run} = posenc-run %s --reference
+
+// RUN: %{run} --function=causal --input=2x9x4x16xf32=random \
+// RUN:   --input=2x9x2x16xf32=random --input=2x9x2x16xf32=random \
+// RUN:   --input=2x9xi64=iota | FileCheck %s
+// RUN: %{run} --function=regions --input=1x5x6x8xf32=random \
+// RUN:   --input=1x11x6x8xf32=random --input=11xi32=1 \
+// RUN:   --input=32x6xf32=random | FileCheck %s
+// CHECK: {{^}}result #0: max error {{[0-9]+\.[0-9][0-9]}} ulp (abs {{[0-9]}}.{{[0-9]}}e-{{[0-9]+}}) at [{{[0-9]+,[0-9]+,[0-9]+,[0-9]+}}] rel {{[0-9]\.[0-9]e-[0-9]+$}}
+// CHECK-NOT: {{.}}
+
+// Of 16 bits nothing is rounded but the result, or what a target rounds.
+// RUN: %{run} --function=cached --input=2x1x4x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2xi64=13 | FileCheck %s
+// Without keys there are zeros.
+// RUN: %{run} --function=cached --input=2x1x4x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2xi64=0 | FileCheck %s --check-prefix=ZERO
+// ZERO: result #0: max error 0.00 ulp (abs 0.0e+00) at [0,0,0,0] rel 0.0e+00{{$}}
+
+func.func @causal(%q: tensor<?x?x4x16xf32>, %k: tensor<?x?x2x16xf32>,
+                  %v: tensor<?x?x2x16xf32>, %p: tensor<?x?xi64>)
+    -> tensor<?x?x4x16xf32> {
+  %r = posenc.attention causal window_left = 3
+    query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 16>>
+    key_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 16>>
+    ins(%q, %k, %v : tensor<?x?x4x16xf32>, tensor<?x?x2x16xf32>,
+                     tensor<?x?x2x16xf32>)
+    query_positions(%p : tensor<?x?xi64>) key_positions(%p : tensor<?x?xi64>)
+    outs(%q : tensor<?x?x4x16xf32>)
+  return %r : tensor<?x?x4x16xf32>
+}
+
+func.func @regions(%q: tensor<?x?x6x8xf32>, %k: tensor<?x?x6x8xf32>,
+                   %document: tensor<?xi32>, %table: tensor<32x6xf32>)
+    -> tensor<?x?x6x8xf32> {
+  %cap = arith.constant 20.0 : f32
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<?x?x6x8xf32>, tensor<?x?x6x8xf32>,
+                     tensor<?x?x6x8xf32>)
+    outs(%q : tensor<?x?x6x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %x = arith.divf %s, %cap : f32
+      %t = math.tanh %x : f32
+      %capped = arith.mulf %t, %cap : f32
+      %alibi = posenc.alibi(%h, %i, %j) heads = 6 : f32
+      %relative = arith.subi %j, %i : index
+      %bucket = posenc.t5_bucket bidirectional %relative : index
+      %bias = tensor.extract %table[%bucket, %h] : tensor<32x6xf32>
+      %0 = arith.addf %capped, %alibi : f32
+      %y = arith.addf %0, %bias : f32
+      posenc.yield %y : f32
+    }
+    where(%b, %h, %i, %j) {
+      %x = tensor.extract %document[%i] : tensor<?xi32>
+      %y = tensor.extract %document[%j] : tensor<?xi32>
+      %same = arith.cmpi eq, %x, %y : i32
+      posenc.yield %same : i1
+    }
+  return %r : tensor<?x?x6x8xf32>
+}
+
+func.func @cached(%q: tensor<?x1x4x8xbf16>, %k: tensor<?x2x?x8xbf16>,
+                  %v: tensor<?x2x?x8xbf16>, %n: tensor<?xi64>)
+    -> tensor<?x1x4x8xbf16> {
+  %r = posenc.attention key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x4x8xbf16>, tensor<?x2x?x8xbf16>,
+                     tensor<?x2x?x8xbf16>)
+    lengths(%n : tensor<?xi64>) outs(%q : tensor<?x1x4x8xbf16>)
+  return %r : tensor<?x1x4x8xbf16>
+}
+
+// New rows of caches: one that is rotated, and one that is copied bit by bit.
+// RUN: %{run} --function=append --input=2x3x2x8xf16=random \
+// RUN:   --input=2x3x2x8xf16=random --input=2xi64=5 --input=2x2x9x8xf16=random \
+// RUN:   --input=2x2x9x8xf16=random | FileCheck %s --check-prefix=APPEND
+// APPEND: {{^}}result #0: max error 0.{{[0-9]+}} ulp (abs {{.*}}) at [{{.*}}]{{$}}
+// APPEND: {{^}}result #1: max error 0.00 ulp (abs 0.0e+00) at [0,0,0,0]{{$}}
+func.func @append(%k: tensor<?x?x2x8xf16>, %v: tensor<?x?x2x8xf16>,
+                  %n: tensor<?xi64>, %kc: tensor<?x2x?x8xf16>,
+                  %vc: tensor<?x2x?x8xf16>)
+    -> (tensor<?x2x?x8xf16>, tensor<?x2x?x8xf16>) {
+  %r:2 = posenc.kv_append cache_layout = head_major
+    rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 8>>
+    ins(%k, %v : tensor<?x?x2x8xf16>, tensor<?x?x2x8xf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%kc, %vc : tensor<?x2x?x8xf16>, tensor<?x2x?x8xf16>)
+  return %r#0, %r#1 : tensor<?x2x?x8xf16>, tensor<?x2x?x8xf16>
+}
+
+// A limit for the whole result, which can be another one.
+// RUN: %{exits} 3 %{run} --function=cached --input=2x1x4x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2xi64=13 --max-rel=1e-6 2>&1 | FileCheck %s --check-prefix=REL
+// REL: error: result #0: the relative error is {{.*}}; the limit is 1e-06
+
+// What it wrote is within its own limits, and something else is not.
+// RUN: rm -rf %t && mkdir %t
+// RUN: posenc-run %s --function=cached --input=2x1x4x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2xi64=13 --output=@%t/o.npy
+// RUN: posenc-run %s --function=cached --input=2x1x4x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2xi64=13 --expected_output=@%t/o.npy \
+// RUN:   | FileCheck %s --check-prefix=ZERO
+// RUN: %{exits} 3 posenc-run %s --function=cached \
+// RUN:   --input=2x1x4x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2xi64=12 \
+// RUN:   --expected_output=@%t/o.npy
+
+// What has no meaning in a region is an error at its operation.
+// RUN: %{exits} 1 %{run} --function=outside --input=1x2x1x8xf32=random \
+// RUN:   --input=2xf32=1 2>&1 | FileCheck %s --check-prefix=OUTSIDE
+// OUTSIDE: attention.mlir:[[#@LINE+9]]:12: error: reads outside of the tensor
+func.func @outside(%q: tensor<?x?x1x8xf32>, %t: tensor<2xf32>)
+    -> tensor<?x?x1x8xf32> {
+  %r = posenc.attention
+    ins(%q, %q, %q : tensor<?x?x1x8xf32>, tensor<?x?x1x8xf32>,
+                     tensor<?x?x1x8xf32>)
+    outs(%q : tensor<?x?x1x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %n = arith.addi %i, %j : index
+      %y = tensor.extract %t[%n] : tensor<2xf32>
+      posenc.yield %y : f32
+    }
+  return %r : tensor<?x?x1x8xf32>
+}
