@@ -88,6 +88,12 @@ static std::optional<KeyCache> parseKeyCache(StringRef name) {
 /// can be compiled.
 static constexpr bool kAttentionByDefault = false;
 
+/// Whether a function needs no attention: nobody who wants a rotation has to
+/// hear of other keys.
+static bool isRotation(StringRef function) {
+  return function.starts_with("sincos") || function.starts_with("rope");
+}
+
 static OwningOpRef<ModuleOp>
 loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   frontend::ReadOptions readOptions;
@@ -111,7 +117,9 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
                   "' is neither rotated nor raw");
     builderOptions.keyCache = *cache;
   }
-  readOptions.attention = kAttentionByDefault || !options.kernels.empty();
+  readOptions.attention = options.kernels.empty()
+                              ? kAttentionByDefault
+                              : !llvm::all_of(options.kernels, isRotation);
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);

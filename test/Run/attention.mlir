@@ -118,6 +118,57 @@ func.func @append(%k: tensor<?x?x2x8xf16>, %v: tensor<?x?x2x8xf16>,
 // RUN:   --input=2x2x20x8xbf16=random --input=2xi64=12 \
 // RUN:   --expected_output=@%t/o.npy
 
+// A library does not say what its functions are, but one of these looks like an
+// attention.
+// RUN: posenc-compile %s --kernels=cached -o %t/libx.so
+// RUN: posenc-run %t/libx.so --function=cached --input=2x1x4x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2xi64=13 --expected_output=@%t/o.npy \
+// RUN:   | FileCheck %s --check-prefix=ZERO
+// RUN: %{exits} 3 posenc-run %t/libx.so --function=cached \
+// RUN:   --input=2x1x4x8xbf16=random --input=2x2x20x8xbf16=random \
+// RUN:   --input=2x2x20x8xbf16=random --input=2xi64=12 \
+// RUN:   --expected_output=@%t/o.npy | FileCheck %s --check-prefix=FOREIGN
+// FOREIGN: result #0: max error {{.*}} rel {{[0-9.e+-]+$}}
+
+// Rotations before it are rounded in between.
+// RUN: %{run} --function=apart --input=1x9x2x16xbf16=random \
+// RUN:   --input=9xi64=random
+func.func @apart(%x: tensor<1x?x2x16xbf16>, %p: tensor<?xi64>)
+    -> tensor<1x?x2x16xbf16> {
+  %k = posenc.rope half #posenc.frequencies<dim = 16>
+    ins(%x : tensor<1x?x2x16xbf16>) positions(%p : tensor<?xi64>) dims = [1]
+    outs(%x : tensor<1x?x2x16xbf16>)
+  %r = posenc.attention causal
+    ins(%k, %k, %x : tensor<1x?x2x16xbf16>, tensor<1x?x2x16xbf16>,
+                     tensor<1x?x2x16xbf16>)
+    outs(%x : tensor<1x?x2x16xbf16>)
+  return %r : tensor<1x?x2x16xbf16>
+}
+
+// Masks of bits and of floats, and the logarithms of sums.
+// RUN: %{run} --function=masked --input=1x3x2x8xf32=random \
+// RUN:   --input=1x1x3x3xf32=random | FileCheck %s --check-prefix=MASKED
+// MASKED: {{^}}result #0: max error {{.*}} rel
+// MASKED: {{^}}result #1: max error {{.*}} ulp (abs {{[0-9.]+}}e-{{[0-9]+}}) at [0,{{[0-2]}},{{[01]}}]{{$}}
+func.func @masked(%x: tensor<1x3x2x8xf32>, %m: tensor<1x1x3x3xf32>)
+    -> (tensor<1x3x2x8xf32>, tensor<1x3x2xf32>) {
+  %bits = arith.constant dense<[[[[true, false, true], [true, true, false],
+                                  [false, false, false]]]]>
+    : tensor<1x1x3x3xi1>
+  %v = posenc.attention
+    ins(%x, %x, %x : tensor<1x3x2x8xf32>, tensor<1x3x2x8xf32>,
+                     tensor<1x3x2x8xf32>)
+    mask(%bits : tensor<1x1x3x3xi1>) outs(%x : tensor<1x3x2x8xf32>)
+  %e = tensor.empty() : tensor<1x3x2xf32>
+  %r:2 = posenc.attention
+    ins(%x, %x, %x : tensor<1x3x2x8xf32>, tensor<1x3x2x8xf32>,
+                     tensor<1x3x2x8xf32>)
+    mask(%m : tensor<1x1x3x3xf32>)
+    outs(%x, %e : tensor<1x3x2x8xf32>, tensor<1x3x2xf32>)
+  return %v, %r#1 : tensor<1x3x2x8xf32>, tensor<1x3x2xf32>
+}
+
 // What has no meaning in a region is an error at its operation.
 // RUN: %{exits} 1 %{run} --function=outside --input=1x2x1x8xf32=random \
 // RUN:   --input=2xf32=1 2>&1 | FileCheck %s --check-prefix=OUTSIDE

@@ -222,7 +222,7 @@ TEST_F(RegionTest, OthersAreErrors) {
 
 TEST_F(RegionTest, WhatHasNoMeaningIsAnError) {
   EXPECT_EQ(fault("%x = arith.divsi %zero, %zero : i32"),
-            "divides by zero, or too large a number");
+            "divides by zero, or has a quotient that does not fit");
   EXPECT_EQ(fault("%c = arith.constant 3 : index"
                   " %x = tensor.extract %t[%c] : tensor<3xf32>"),
             "reads outside of the tensor");
@@ -232,9 +232,17 @@ TEST_F(RegionTest, WhatHasNoMeaningIsAnError) {
   EXPECT_EQ(fault("%c = arith.constant 8 : index"
                   " %x = posenc.alibi(%c, %i, %j) heads = 8 : f32"),
             "has no slope for the head");
+  EXPECT_EQ(fault("%c = arith.constant -2147483648 : i32"
+                  " %d = arith.constant -1 : i32"
+                  " %x = arith.remsi %c, %d : i32"),
+            "divides by zero, or has a quotient that does not fit");
+  // A result that only must not be used is none.
   EXPECT_EQ(fault("%c = arith.constant 1.0e20 : f32"
-                  " %x = arith.fptosi %c : f32 to i32"),
-            "converts a number that does not fit");
+                  " %x = arith.fptosi %c : f32 to i32"
+                  " %y = arith.shli %x, %x : i32"
+                  " %d = arith.constant 32 : i32"
+                  " %z = arith.shli %d, %d : i32"),
+            "");
   EXPECT_EQ(fault("%c = arith.constant 1.0 : f32"), "");
 }
 
