@@ -36,6 +36,8 @@ namespace frontend = ::posenc::frontend;
 
 /// Passes and pipelines, each on any module, as posenc-opt runs them.
 static constexpr llvm::StringLiteral pipelines[] = {
+    "convert-posenc-attention-to-linalg",
+    "convert-posenc-attention-to-vector",
     "convert-posenc-rope-to-linalg",
     "convert-posenc-rope-to-vector",
     "convert-posenc-rope-to-vector{vector-bytes=64}",
@@ -46,9 +48,12 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "func.func(posenc-tile-positions)",
     "one-shot-bufferize",
     "posenc-create-kernels",
+    "posenc-decompose-attention",
+    "posenc-decompose-kv-append",
     "posenc-decompose-rope",
     "posenc-emit-c-interface",
     "posenc-expand-bf16",
+    "posenc-expand-math",
     "posenc-fuse-ropes",
     "resolve-ranked-shaped-type-result-dims",
 };
