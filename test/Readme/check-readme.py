@@ -90,6 +90,38 @@ def sinusoidal(order="interleaved"):
             f"  return %r : {t}\n}}\n")
 
 
+def attention(score=""):
+    q, k = "tensor<?x?x4x16xf32>", "tensor<?x?x2x16xf32>"
+    region = f" score(%s, %b, %h, %i, %j) {{ {score} }}" if score else ""
+    return (f"func.func @f(%q: {q}, %k: {k}, %o: {q}) -> {q} {{\n"
+            f"  %r = posenc.attention causal ins(%q, %k, %k : {q}, {k}, {k}) "
+            f"outs(%o : {q}){region}\n  return %r : {q}\n}}\n")
+
+
+def kv_append():
+    t, n = "tensor<?x?x2x16xf32>", "tensor<?xi64>"
+    return (f"func.func @f(%k: {t}, %n: {n}, %a: {t}, %b: {t}) -> ({t}, {t}) "
+            f"{{\n  %r:2 = posenc.kv_append ins(%k, %k : {t}, {t}) "
+            f"lengths(%n : {n}) outs(%a, %b : {t}, {t})\n"
+            f"  return %r#0, %r#1 : {t}, {t}\n}}\n")
+
+
+OPERATIONS = {
+    "sinusoidal": sinusoidal,
+    "attention": attention,
+    "kv_append": kv_append,
+    "alibi": lambda: attention(
+        "%a = posenc.alibi(%h, %i, %j) heads = 4 : f32\n"
+        "%y = arith.addf %s, %a : f32\nposenc.yield %y : f32"),
+    "t5_bucket": lambda: attention(
+        "%d = arith.subi %j, %i : index\n"
+        "%n = posenc.t5_bucket %d : index\n"
+        "%m = arith.index_cast %n : index to i32\n"
+        "%f = arith.sitofp %m : i32 to f32\n"
+        "%y = arith.addf %s, %f : f32\nposenc.yield %y : f32"),
+}
+
+
 SCALINGS = {
     "linear": "<factor = 2>",
     "llama3": "<factor = 8, low_freq_factor = 1, high_freq_factor = 4, "
@@ -111,7 +143,7 @@ def check_model(name):
 
 ENTRIES = {
     "operations": lambda e: compile_module(
-        sinusoidal() if e == "sinusoidal" else rope(op=e)),
+        OPERATIONS[e]() if e in OPERATIONS else rope(op=e)),
     "frequency scalings": lambda e: compile_module(
         rope(scaling=f", scaling = #posenc.{e}{SCALINGS[e]}")),
     "pairings": lambda e: compile_module(rope(pairing=e)),
@@ -139,6 +171,7 @@ def check_table():
 
 check_commands()
 check_c_program()
-write("example.mlir", blocks("mlir")[0])
-run(["posenc-compile", "example.mlir", "-o", "example.so"])
+for example in blocks("mlir"):
+    write("example.mlir", example)
+    run(["posenc-compile", "example.mlir", "-o", "example.so"])
 check_table()
