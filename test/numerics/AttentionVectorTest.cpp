@@ -58,41 +58,45 @@ const char *spell(posenc_dtype dtype) {
   }
 }
 
-std::string tensorType(bool isHeadMajor, int64_t heads, int64_t dim,
-                       posenc_dtype dtype) {
-  std::string h = std::to_string(heads);
-  return "tensor<?x" + (isHeadMajor ? h + "x?x" : "?x" + h + "x") +
+std::string tensorType(const Case &c, const char *tokens, int64_t heads,
+                       int64_t dim, posenc_dtype dtype) {
+  std::string h = std::to_string(heads), t = tokens;
+  return "tensor<?x" + (c.isHeadMajor ? h + "x" + t : t + "x" + h) + "x" +
          std::to_string(dim) + "x" + spell(dtype) + ">";
 }
 
 std::string makeModule(const Case &c, posenc_dtype dtype,
                        const std::vector<Operand> &operands) {
   const Sizes &s = c.sizes;
-  std::string q = tensorType(c.isHeadMajor, s.heads, s.dim, dtype);
-  std::string k = tensorType(c.isHeadMajor, s.keyHeads, s.dim, dtype);
-  std::string v = tensorType(c.isHeadMajor, s.keyHeads, s.valueDim, dtype);
-  std::string o = tensorType(c.isHeadMajor, s.heads, s.valueDim, dtype);
+  // One query, where that is known, takes a way of its own.
+  bool isOne = s.queries == 1;
+  const char *tokens = isOne ? "1" : "?";
+  std::string q = tensorType(c, tokens, s.heads, s.dim, dtype);
+  std::string k = tensorType(c, "?", s.keyHeads, s.dim, dtype);
+  std::string v = tensorType(c, "?", s.keyHeads, s.valueDim, dtype);
+  std::string o = tensorType(c, tokens, s.heads, s.valueDim, dtype);
   std::string h = std::to_string(s.heads);
-  std::string l =
-      c.isHeadMajor ? "tensor<?x" + h + "x?xf32>" : "tensor<?x?x" + h + "xf32>";
-  std::string results = c.hasLogSum ? "(" + o + ", " + l + ")" : o;
+  std::string l = "tensor<?x" +
+                  (c.isHeadMajor ? h + "x" + tokens : tokens + ("x" + h)) +
+                  "xf32>";
+  std::string both = o + ", " + l;
+  std::string results = c.hasLogSum ? "(" + both + ")" : o;
+  std::string list = c.hasLogSum ? both : o;
+  std::string layout = c.isHeadMajor ? "head_major" : "token_major";
+  std::string sizes = isOne ? "(%batch)" : "(%batch, %tokens)";
+
   std::string text = "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v;
   for (size_t i = 0; i < operands.size(); ++i)
     text += ", %x" + std::to_string(i) + ": " + operands[i].type;
-  std::string layout = c.isHeadMajor ? "head_major" : "token_major";
-  std::string list = c.hasLogSum ? o + ", " + l : o;
-  text += ") -> " + results + " {\n" + R"(
-  %c0 = arith.constant 0 : index
-  %dim = arith.constant )" +
-          (c.isHeadMajor ? "2" : "1") + R"( : index
-  %batch = tensor.dim %q, %c0 : )" +
-          q + R"(
-  %tokens = tensor.dim %q, %dim : )" +
-          q + R"(
-  %o = tensor.empty(%batch, %tokens) : )" +
-          o + "\n";
+  text += ") -> " + results + " {\n  %c0 = arith.constant 0 : index\n";
+  text += "  %batch = tensor.dim %q, %c0 : " + q + "\n";
+  if (!isOne)
+    text += std::string("  %dim = arith.constant ") +
+            (c.isHeadMajor ? "2" : "1") +
+            " : index\n  %tokens = tensor.dim %q, %dim : " + q + "\n";
+  text += "  %o = tensor.empty" + sizes + " : " + o + "\n";
   if (c.hasLogSum)
-    text += "  %l = tensor.empty(%batch, %tokens) : " + l + "\n";
+    text += "  %l = tensor.empty" + sizes + " : " + l + "\n";
   text += c.hasLogSum ? "  %r:2 = " : "  %r = ";
   text += "posenc.attention query_layout = " + layout +
           " key_layout = " + layout + " " + c.attributes +
@@ -315,11 +319,65 @@ std::vector<Operand> makeNorms(posenc_dtype) {
   return operands;
 }
 
+const char kRotated[] =
+    "causal query_rotation = <pairing = half, frequencies = "
+    "#posenc.frequencies<dim = 64, base = 10000>> key_rotation = <pairing = "
+    "half, frequencies = #posenc.frequencies<dim = 64, base = 10000>>";
+
+void setRotated(reference::AttentionSpec &spec) {
+  spec.causal = true;
+  spec.queryRotation = spec.keyRotation = makeRotation(64, 10000, false, 0);
+}
+
+Sizes oneQuery(int64_t keys, int64_t heads, int64_t keyHeads, int64_t dim,
+               int64_t valueDim) {
+  Sizes sizes = headed(heads, keyHeads, dim, valueDim);
+  sizes.queries = 1;
+  sizes.keys = keys;
+  return sizes;
+}
+
 const Case kCases[] = {
     {"Plain", {}, "", "", ""},
     {"HeadMajor", {}, "causal", "", "", setCausal, {}, true},
     {"OneToken", sized(1, 1), "", "", ""},
+    {"TwoQueries", sized(2, 200), "causal", "", "", setCausal},
     {"OneQuery", sized(1, 200), "causal", "", "", setCausal},
+    {"OneQueryNoKeys", sized(1, 0), "", "", "", {}, {}, false, true},
+    {"OneQueryAlone", oneQuery(101, 1, 1, 128, 128), "", "", ""},
+    {"OneQueryThreeHeads", oneQuery(7, 3, 1, 40, 24), "", "", ""},
+    {"OneQueryManyHeads",
+     oneQuery(97, 16, 1, 128, 128),
+     "",
+     "",
+     "",
+     {},
+     {},
+     true,
+     true},
+    {"OneQueryWindow", oneQuery(300, 4, 2, 64, 64), "window_left = 150", "", "",
+     window(150, std::nullopt)},
+    {"OneQueryRotation", oneQuery(130, 4, 1, 64, 64), kRotated, "", "",
+     setRotated},
+    {"OneQueryLengths", oneQuery(101, 4, 2, 64, 64), "causal",
+     "lengths(%x0 : tensor<?xi64>)", "",
+     [](reference::AttentionSpec &spec) {
+       spec.causal = true;
+       spec.keyLengths = {101, 23};
+     },
+     makeLengths, true},
+    {"OneQuerySinks", oneQuery(100, 4, 2, 64, 64), "",
+     "sinks(%x0 : tensor<4xf32>)", "",
+     [](reference::AttentionSpec &spec) {
+       spec.sinks = toDoubles(makeSinks(POSENC_F32)[0].array);
+     },
+     makeSinks, false, true},
+    {"OneQuerySoftCap", oneQuery(100, 4, 2, 64, 64), "", "", kSoftCap,
+     [](reference::AttentionSpec &spec) {
+       spec.score = [](double s, int64_t, int64_t, int64_t, int64_t) {
+         return 5 * std::tanh(s / 5);
+       };
+     }},
     {"FiveKeys", sized(16, 5), "", "", ""},
     {"RowOfScores", sized(17, 6), "", "", ""},
     {"KeyTile", sized(3, 96), "", "", ""},
@@ -520,26 +578,11 @@ const Case kCases[] = {
      true},
 };
 
-const char kRotated[] =
-    "causal query_rotation = <pairing = half, frequencies = "
-    "#posenc.frequencies<dim = 64, base = 10000>> key_rotation = <pairing = "
-    "half, frequencies = #posenc.frequencies<dim = 64, base = 10000>>";
-
 /// Those that are also compiled for other types and vectors.
 const Case kForms[] = {
     {"Plain", {}, "", "", "", {}, {}, false, true},
-    {"Rotation",
-     headed(4, 1, 64, 40),
-     kRotated,
-     "",
-     "",
-     [](reference::AttentionSpec &spec) {
-       spec.causal = true;
-       spec.queryRotation = spec.keyRotation =
-           makeRotation(64, 10000, false, 0);
-     },
-     {},
-     true},
+    {"Rotation", headed(4, 1, 64, 40), kRotated, "", "", setRotated, {}, true},
+    {"OneQuery", oneQuery(203, 8, 2, 64, 80), "", "", "", {}, {}, true, true},
     {"Bias",
      {},
      "causal window_left = 50",

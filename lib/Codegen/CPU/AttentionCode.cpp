@@ -44,8 +44,10 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
                   getNumHeads(op.getKey(), op.getKeyHeadDim());
   // Packed keys serve all heads of a task.
   tiles.heads = 1;
-  for (int64_t heads : {2, 4})
-    if (ratio % heads == 0 && tiles.queries / heads >= tiles.getGroup())
+  // One query of all heads is little work for the keys it reads.
+  int64_t most = isDecode(op, target) ? tiles.lanes : 4;
+  for (int64_t heads = 2; heads <= most; heads *= 2)
+    if (ratio % heads == 0)
       tiles.heads = heads;
   return tiles;
 }
@@ -74,14 +76,20 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
     return (size + multiple - 1) / multiple * multiple;
   };
   int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
+  keys = allocate({numKeys, getRowSize(dim)});
+  rows = allocate({group, getRowSize(std::max(dim, valueDim))});
+  if (isDecode(op, target)) {
+    decodeScores = allocate({tiles.keys, tiles.lanes});
+    decodeSums = allocate({tiles.heads, valueDim});
+    decodeState = allocate({2, tiles.lanes});
+    return;
+  }
   queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes), group});
   sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
   scores = allocate({numKeys, group});
-  keys = allocate({numKeys, getRowSize(dim)});
   values = allocate({numKeys, getRowSize(valueDim)});
   maxima = allocate({getNumGroups(), group});
   totals = allocate({getNumGroups(), group});
-  rows = allocate({group, getRowSize(std::max(dim, valueDim))});
 }
 
 VectorType AttentionCode::getVectorType() const {

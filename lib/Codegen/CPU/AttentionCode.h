@@ -65,6 +65,9 @@ struct AttentionCode {
   /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
   /// of a group of queries or results.
   Value queries, sums, scores, keys, values, maxima, totals, rows;
+  /// For one query: (keys, lane), (head, value dim), and vectors of the maxima
+  /// and totals.
+  Value decodeScores, decodeSums, decodeState;
 
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                 const VectorTarget &target);
@@ -183,6 +186,12 @@ void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// Starts the sums, maxima and totals of all groups.
 void emitStart(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task);
+/// What makes results of sums, and the logarithms of the totals.
+struct AttentionResult {
+  Value factor, logSum;
+};
+AttentionResult emitResult(ImplicitLocOpBuilder &builder, Value maximum,
+                           Value total);
 /// Writes the results of `count` tokens of a group.
 void emitResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionBlock &block, Value count);
@@ -218,6 +227,18 @@ void emitQueries(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 void emitKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
               const AttentionRows &rows, const AttentionTask &task, Value first,
               Value count);
+
+/// The keys alone.
+void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 const AttentionRows &rows, const AttentionTask &task,
+                 Value first, Value count);
+
+/// Whether there is a better way, for one query.
+bool isDecode(AttentionOp op, const VectorTarget &target);
+/// Emits that, for the keys from one to before another.
+void emitDecode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                const AttentionRows &queryRows, const AttentionRows &keyRows,
+                const AttentionTask &task, Value firstKey, Value endKey);
 
 /// The indices of a token's row in a tensor of heads, but for the last.
 SmallVector<Value> getRowIndices(Value batch, Value head, Value token,

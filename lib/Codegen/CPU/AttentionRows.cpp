@@ -222,6 +222,19 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
   });
 }
 
+AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
+                                         Value maximum, Value total) {
+  ElementwiseBuilder b(builder, builder.getLoc(), total);
+  Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
+                                          total, b.f32(0));
+  Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
+  Value logSum =
+      b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
+  return {b.select(isNothing, b.f32(0), reciprocal),
+          b.select(isNothing, b.f32(-std::numeric_limits<double>::infinity()),
+                   logSum)};
+}
+
 void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code,
                                const AttentionBlock &block, Value count) {
@@ -233,21 +246,11 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
     SmallVector<Value> at{block.group,
                           createIndex(builder, i * code.tiles.lanes)};
     Value total = loadVector(builder, type, code.totals, at);
-    ElementwiseBuilder b(builder, loc, total);
-    Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
-                                            total, b.f32(0));
-    Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
-    factors.push_back(b.select(isNothing, b.f32(0), reciprocal));
-    if (!op.getLogSumInit())
-      continue;
     Value maximum = loadVector(builder, type, code.maxima, at);
-    Value logSum =
-        b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
-    storeVector(builder,
-                b.select(isNothing,
-                         b.f32(-std::numeric_limits<double>::infinity()),
-                         logSum),
-                code.maxima, at);
+    AttentionResult result = emitResult(builder, maximum, total);
+    factors.push_back(result.factor);
+    if (op.getLogSumInit())
+      storeVector(builder, result.logSum, code.maxima, at);
   }
   transposeGroup(builder, code, code.valueDim, code.sums, block.group,
                  /*toPanel=*/false, [&](Value value, int64_t vector) -> Value {
@@ -284,11 +287,11 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
 // Keys
 //===----------------------------------------------------------------------===//
 
-void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
-                            const AttentionCode &code,
-                            const AttentionRows &rows,
-                            const AttentionTask &task, Value first,
-                            Value count) {
+void mlir::posenc::emitKeyRows(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionRows &rows,
+                               const AttentionTask &task, Value first,
+                               Value count) {
   AttentionOp op = code.op;
   Value zero = createIndex(builder, 0);
   createLoop(builder, zero, count, 1, [&](Value row) {
@@ -298,6 +301,16 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
     rows.preparePosition(builder, task.batch, key, key, zero);
     rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero);
   });
+}
+
+void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code,
+                            const AttentionRows &rows,
+                            const AttentionTask &task, Value first,
+                            Value count) {
+  AttentionOp op = code.op;
+  Value zero = createIndex(builder, 0);
+  emitKeyRows(builder, code, rows, task, first, count);
   createLoop(builder, zero, count, 1, [&](Value row) {
     SmallVector<Value> at =
         getRowIndices(task.batch, task.keyHead, addIndex(builder, first, row),

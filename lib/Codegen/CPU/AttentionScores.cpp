@@ -86,33 +86,33 @@ void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
                               const AttentionBlock &block, ValueRange factors) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
-  createLoop(
-      builder, createIndex(builder, 0), createIndex(builder, code.valueDim),
-      tiles.valueColumns, [&](Value d) {
-        SmallVector<Value> columns;
-        for (int64_t i = 0; i < tiles.valueColumns; ++i)
-          columns.push_back(addIndex(builder, d, i));
-        // From 0: the error of a long sum is that of its blocks, not of all.
-        SmallVector<Value> start(tiles.valueColumns * tiles.vectors,
-                                 createSplat(builder, type, 0));
-        ValueRange sums =
-            createLoop(builder, block.firstRow, block.endRow, 1, start,
-                       [&](Value row, ValueRange before) {
-                         SmallVector<Value> values;
-                         for (Value column : columns)
-                           values.push_back(memref::LoadOp::create(
-                               builder, code.values, ValueRange{row, column}));
-                         return addProducts(builder, code, values, code.scores,
-                                            {row}, before);
-                       });
-        for (auto [number, sum] : llvm::enumerate(sums)) {
-          int64_t vector = number % tiles.vectors;
-          SmallVector<Value> at{block.group, columns[number / tiles.vectors],
-                                createIndex(builder, vector * tiles.lanes)};
-          Value before = loadVector(builder, type, code.sums, at);
-          Value after =
-              math::FmaOp::create(builder, before, factors[vector], sum);
-          storeVector(builder, after, code.sums, at);
-        }
-      });
+  // From 0: the error of a long sum is that of its blocks, not of all.
+  SmallVector<Value> start(tiles.valueColumns * tiles.vectors,
+                           createSplat(builder, type, 0));
+  auto emitColumns = [&](Value d) {
+    SmallVector<Value> columns;
+    for (int64_t i = 0; i < tiles.valueColumns; ++i)
+      columns.push_back(addIndex(builder, d, i));
+    ValueRange sums = createLoop(
+        builder, block.firstRow, block.endRow, 1, start,
+        [&](Value row, ValueRange before) {
+          SmallVector<Value> values;
+          for (Value column : columns)
+            values.push_back(memref::LoadOp::create(builder, code.values,
+                                                    ValueRange{row, column}));
+          return addProducts(builder, code, values, code.scores, {row}, before);
+        });
+    for (auto [number, sum] : llvm::enumerate(sums)) {
+      int64_t vector = number % tiles.vectors;
+      SmallVector<Value> at{block.group, columns[number / tiles.vectors],
+                            createIndex(builder, vector * tiles.lanes)};
+      Value before = loadVector(builder, type, code.sums, at);
+      storeVector(builder,
+                  math::FmaOp::create(builder, before, factors[vector], sum),
+                  code.sums, at);
+    }
+  };
+  createLoop(builder, createIndex(builder, 0),
+             createIndex(builder, code.valueDim), tiles.valueColumns,
+             emitColumns);
 }

@@ -61,37 +61,33 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
                                              const AttentionCode &code,
                                              const AttentionBlock &block,
                                              ValueRange newMaxima) {
-  const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
-  SmallVector<Value> lanes, factors, start;
+  Value none = createSplat(builder, type, 0);
+  SmallVector<Value> factors;
+  // One vector after the other: the constants of two do not fit into the
+  // registers.
   for (auto [i, maximum] : llvm::enumerate(newMaxima)) {
-    lanes.push_back(createIndex(builder, i * tiles.lanes));
-    SmallVector<Value> at{block.group, lanes.back()};
+    Value lane = createIndex(builder, i * code.tiles.lanes);
+    SmallVector<Value> at{block.group, lane};
     Value before = loadVector(builder, type, code.maxima, at);
-    factors.push_back(
-        emitExp2(builder, arith::SubFOp::create(builder, before, maximum)));
     storeVector(builder, maximum, code.maxima, at);
-    start.push_back(createSplat(builder, type, 0));
-  }
-  ValueRange sums = createLoop(
-      builder, block.firstRow, block.endRow, 1, start,
-      [&](Value row, ValueRange before) {
-        SmallVector<Value> next;
-        for (auto [i, maximum] : llvm::enumerate(newMaxima)) {
-          SmallVector<Value> at{row, lanes[i]};
-          Value score = loadVector(builder, type, code.scores, at);
+    Value factor =
+        emitExp2(builder, arith::SubFOp::create(builder, before, maximum));
+    ValueRange sum = createLoop(
+        builder, block.firstRow, block.endRow, 1, none,
+        [&, maximum = maximum](Value row, ValueRange sums) {
+          Value score = loadVector(builder, type, code.scores, {row, lane});
           Value weight =
               emitExp2(builder, arith::SubFOp::create(builder, score, maximum));
-          storeVector(builder, weight, code.scores, at);
-          next.push_back(arith::AddFOp::create(builder, before[i], weight));
-        }
-        return next;
-      });
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    SmallVector<Value> at{block.group, lanes[i]};
-    Value before = loadVector(builder, type, code.totals, at);
-    storeVector(builder, math::FmaOp::create(builder, before, factors[i], sum),
+          storeVector(builder, weight, code.scores, {row, lane});
+          return SmallVector<Value>{
+              arith::AddFOp::create(builder, sums.front(), weight)};
+        });
+    Value total = loadVector(builder, type, code.totals, at);
+    storeVector(builder,
+                math::FmaOp::create(builder, total, factor, sum.front()),
                 code.totals, at);
+    factors.push_back(factor);
   }
   return factors;
 }

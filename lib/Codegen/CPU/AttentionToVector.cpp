@@ -189,22 +189,24 @@ static void convertAttention(AttentionOp op, const VectorTarget &target) {
   task.firstPlace = addIndex(builder, task.firstToken,
                              subIndex(builder, task.numKeys, tokens));
 
-  emitQueries(builder, code, queryRows, task);
-  emitStart(builder, code, task);
   Value lastPlace =
       addIndex(builder, task.firstPlace, addIndex(builder, task.numTokens, -1));
   Value end = emitEndKey(builder, op, lastPlace, task.numKeys);
-  createLoop(builder, emitFirstKey(builder, op, task.firstPlace), end,
-             tiles.keys, [&](Value firstKey) {
-               Value count = minIndex(builder, createIndex(builder, tiles.keys),
-                                      subIndex(builder, end, firstKey));
-               emitKeys(builder, code, keyRows, task, firstKey, count);
-               forEachGroup(
-                   builder, code, task, [&](AttentionBlock block, Value) {
-                     block.firstKey = firstKey;
-                     emitGroup(builder, code, block, task.numKeys, count);
-                   });
-             });
+  Value begin = emitFirstKey(builder, op, task.firstPlace);
+  if (isDecode(op, target))
+    return emitDecode(builder, code, queryRows, keyRows, task, begin, end);
+
+  emitQueries(builder, code, queryRows, task);
+  emitStart(builder, code, task);
+  createLoop(builder, begin, end, tiles.keys, [&](Value firstKey) {
+    Value count = minIndex(builder, createIndex(builder, tiles.keys),
+                           subIndex(builder, end, firstKey));
+    emitKeys(builder, code, keyRows, task, firstKey, count);
+    forEachGroup(builder, code, task, [&](AttentionBlock block, Value) {
+      block.firstKey = firstKey;
+      emitGroup(builder, code, block, task.numKeys, count);
+    });
+  });
   forEachGroup(builder, code, task, [&](AttentionBlock block, Value count) {
     emitResults(builder, code, block, count);
   });
