@@ -1,4 +1,4 @@
-//===- Limit.cpp - how fast the machine moves bytes -------------*- C++ -*-===//
+//===- Limit.cpp - how fast the machine moves and computes ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +8,7 @@
 
 #include "posenc/Bench/Limit.h"
 
+#include "PeakLoops.h"
 #include "ScaleLoops.h"
 #include "Threads.h"
 
@@ -26,19 +27,26 @@ static constexpr int64_t kLine = 64;
 // What this CPU can do
 //===----------------------------------------------------------------------===//
 
-static const ScaleLoops &getLoops() {
+namespace {
+struct Loops {
+  const ScaleLoops &scale;
+  const PeakLoops &peak;
+};
+} // namespace
+
+static Loops getLoops() {
 #if defined(__x86_64__)
   bool hasAVX512 =
       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
   if (hasAVX512 && __builtin_cpu_supports("avx512bf16"))
-    return kAVX512BF16Loops;
+    return {kAVX512BF16Loops, kAVX512BF16Peaks};
   if (hasAVX512)
-    return kAVX512Loops;
-  // Every CPU with AVX2 has the conversions of f16.
-  if (__builtin_cpu_supports("avx2"))
-    return kAVX2Loops;
+    return {kAVX512Loops, kAVX512Peaks};
+  // Every CPU with both has the conversions of f16.
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return {kAVX2Loops, kAVX2Peaks};
 #endif
-  return kPortableLoops;
+  return {kPortableLoops, kPortablePeaks};
 }
 
 /// Null where the CPU has no such stores.
@@ -53,7 +61,7 @@ static StreamingCopy getStreamingCopy() {
 }
 
 static ScaleLoop getLoop(posenc_dtype dtype) {
-  const ScaleLoops &loops = getLoops();
+  const ScaleLoops &loops = getLoops().scale;
   switch (dtype) {
   case POSENC_F64:
     return loops.f64;
@@ -64,6 +72,14 @@ static ScaleLoop getLoop(posenc_dtype dtype) {
   default:
     return loops.f32;
   }
+}
+
+/// Products of f16 are those of f32: so does every kernel.
+static FmaLoop getFmaLoop(posenc_dtype dtype) {
+  const PeakLoops &loops = getLoops().peak;
+  return dtype == POSENC_F64    ? loops.f64
+         : dtype == POSENC_BF16 ? loops.bf16
+                                : loops.f32;
 }
 
 int64_t mlir::posenc::getLastLevelCacheBytes() {
@@ -165,28 +181,59 @@ static void forEachRun(const Region &region, Body body) {
       body(row * region.stride + run.offset, run.bytes);
 }
 
+/// What is read goes here, so that it is read.
+static volatile uint32_t keptSum;
+
+static void readRun(const char *data, int64_t bytes, bool hasHints) {
+  // Beyond the pages that the processor looks ahead in by itself.
+  constexpr int64_t ahead = 8192;
+  keptSum = getLoops().peak.read(data, bytes, hasHints ? ahead : 0);
+}
+
 static void run(const StreamStep &step, int part, int numParts, float factor,
-                bool aroundCaches) {
+                bool hasHints) {
   Region to = getPart(step.to, part, numParts);
+  Region from = getPart(step.from, part, numParts);
   switch (step.kind) {
   case StreamStep::Scale:
     getLoop(step.dtype)({to.data, to.rows, to.stride, to.runs.data(),
                          static_cast<int64_t>(to.runs.size())},
                         factor);
     return;
-  case StreamStep::Copy: {
-    Region from = getPart(step.from, part, numParts);
+  case StreamStep::Copy:
     forEachRun(to, [&](int64_t offset, int64_t bytes) {
-      copyRun(to.data + offset, from.data + offset, bytes, aroundCaches);
+      copyRun(to.data + offset, from.data + offset, bytes, hasHints);
     });
     return;
-  }
   case StreamStep::Fill:
     forEachRun(to, [&](int64_t offset, int64_t bytes) {
       std::memset(to.data + offset, 0, static_cast<size_t>(bytes));
     });
     return;
+  case StreamStep::Read:
+    forEachRun(from, [&](int64_t offset, int64_t bytes) {
+      readRun(from.data + offset, bytes, hasHints);
+    });
+    return;
+  case StreamStep::Fma:
+    getFmaLoop(step.dtype)(step.flops / numParts, factor, factor - 1);
+    return;
   }
+}
+
+int64_t StreamStep::bytes() const {
+  switch (kind) {
+  case Scale:
+  case Copy:
+    return 2 * to.bytes();
+  case Fill:
+    return to.bytes();
+  case Read:
+    return from.bytes();
+  case Fma:
+    break;
+  }
+  return 0;
 }
 
 int64_t Stream::bytes() const {
@@ -196,13 +243,20 @@ int64_t Stream::bytes() const {
   return total;
 }
 
+double Stream::flops() const {
+  double total = 0;
+  for (const StreamStep &step : steps)
+    total += step.flops;
+  return total;
+}
+
 void Stream::run(int threads) const {
   // One that the compiler does not know, and that leaves the data as it is.
   static volatile float one = 1.0f;
   float factor = one;
   runThreads(threads, [&](int thread) {
     for (const StreamStep &step : steps)
-      ::run(step, thread, threads, factor, aroundCaches);
+      ::run(step, thread, threads, factor, hasHints);
   });
 }
 
@@ -211,6 +265,10 @@ std::vector<Stream> mlir::posenc::createStreams(std::vector<StreamStep> steps) {
     return llvm::any_of(
         steps, [&](const StreamStep &step) { return step.kind == kind; });
   };
+  if (has(StreamStep::Fma))
+    return {{"fma", std::move(steps), false}};
+  if (has(StreamStep::Read))
+    return {{"read", steps, false}, {"prefetched read", steps, true}};
   if (has(StreamStep::Scale))
     return {{"loop", std::move(steps), false}};
   if (has(StreamStep::Copy) && getStreamingCopy())

@@ -1,4 +1,4 @@
-//===- Limit.h - how fast the machine moves bytes ---------------*- C++ -*-===//
+//===- Limit.h - how fast the machine moves and computes --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,32 +30,39 @@ struct Region {
   int64_t bytes() const;
 };
 
-/// The least that a kernel has to do with one of its outputs, as plain loops
+/// The least that a kernel has to do with one of its tensors, as plain loops
 /// with the vectors of this CPU do it.
 struct StreamStep {
   enum Kind {
     Scale, ///< x *= a, in place: what is read and written is the same
     Copy,  ///< every byte is read at one place and written at another
-    Fill   ///< memset: nothing is read
+    Fill,  ///< memset: nothing is read
+    Read,  ///< every byte is read, nothing is written
+    Fma    ///< products and sums in registers: no memory at all
   };
   Kind kind = Scale;
   posenc_dtype dtype = POSENC_F32;
+  /// Of those that write.
   Region to;
-  /// For Copy; of the same form as `to`.
+  /// For Read and for Copy, there of the same form as `to`.
   Region from;
+  /// For Fma: how many, at least.
+  double flops = 0;
 
   /// Bytes that move: read and written.
-  int64_t bytes() const { return kind == Fill ? to.bytes() : 2 * to.bytes(); }
+  int64_t bytes() const;
 };
 
 /// A way to do all steps, and its name.
 struct Stream {
   std::string name;
   std::vector<StreamStep> steps;
-  /// Whether copies go around the caches.
-  bool aroundCaches = false;
+  /// Whether copies go around the caches, and reads ask for bytes in advance.
+  bool hasHints = false;
 
   int64_t bytes() const;
+  /// 0 if it is limited by the bytes.
+  double flops() const;
   /// Does the steps, each divided among `threads` threads.
   void run(int threads) const;
 };

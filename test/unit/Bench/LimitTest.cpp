@@ -125,6 +125,43 @@ TEST(StreamTest, CopiesAreExact) {
   }
 }
 
+TEST(StreamTest, ReadsMoveBytesOnce) {
+  Aligned memory;
+  std::memset(&memory, 1, sizeof(memory));
+  StreamStep step;
+  step.kind = StreamStep::Read;
+  for (int64_t bytes : {1, 64, 1000, 4096}) {
+    step.from = Region::create(memory.bytes, bytes);
+    EXPECT_EQ(step.bytes(), bytes);
+    std::vector<Stream> streams = createStreams({step});
+    ASSERT_EQ(streams.size(), 2u);
+    EXPECT_EQ(streams[0].name, "read");
+    EXPECT_EQ(streams[1].name, "prefetched read");
+    for (const Stream &stream : streams) {
+      EXPECT_EQ(stream.bytes(), bytes);
+      EXPECT_EQ(stream.flops(), 0);
+      for (int threads : {1, 3})
+        stream.run(threads);
+    }
+  }
+}
+
+TEST(StreamTest, FmaCountsOperations) {
+  for (posenc_dtype dtype : {POSENC_F64, POSENC_F32, POSENC_F16, POSENC_BF16}) {
+    StreamStep step;
+    step.kind = StreamStep::Fma;
+    step.dtype = dtype;
+    step.flops = 1e6;
+    std::vector<Stream> streams = createStreams({step});
+    ASSERT_EQ(streams.size(), 1u);
+    EXPECT_EQ(streams[0].name, "fma");
+    EXPECT_EQ(streams[0].bytes(), 0);
+    EXPECT_EQ(streams[0].flops(), 1e6);
+    for (int threads : {1, 3})
+      streams[0].run(threads);
+  }
+}
+
 /// A product with one is what it was, in every type, also at the end of rows
 /// that are no multiple of a vector.
 TEST(StreamTest, ScaleKeepsValues) {

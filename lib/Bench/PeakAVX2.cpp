@@ -1,0 +1,62 @@
+//===- PeakAVX2.cpp - peaks with vectors of 32 bytes ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PeakLoops.h"
+
+#include <immintrin.h>
+
+using namespace mlir::posenc;
+
+/// A sum that is not used may not be computed.
+static volatile float keptSum;
+
+static double fmaF64(double flops, float factor, float addend) {
+  __m256d chains[12], a = _mm256_set1_pd(double(factor));
+  __m256d b = _mm256_set1_pd(double(addend));
+  for (int chain = 0; chain < 12; ++chain)
+    chains[chain] = _mm256_set1_pd(double(chain));
+  double done = runChains(
+      flops, 8, chains, [a, b](__m256d x) { return _mm256_fmadd_pd(x, a, b); });
+  for (int chain = 1; chain < 12; ++chain)
+    chains[0] = _mm256_add_pd(chains[0], chains[chain]);
+  keptSum = static_cast<float>(_mm256_cvtsd_f64(chains[0]));
+  return done;
+}
+
+static double fmaF32(double flops, float factor, float addend) {
+  __m256 chains[12], a = _mm256_set1_ps(factor), b = _mm256_set1_ps(addend);
+  for (int chain = 0; chain < 12; ++chain)
+    chains[chain] = _mm256_set1_ps(float(chain));
+  double done = runChains(
+      flops, 16, chains, [a, b](__m256 x) { return _mm256_fmadd_ps(x, a, b); });
+  for (int chain = 1; chain < 12; ++chain)
+    chains[0] = _mm256_add_ps(chains[0], chains[chain]);
+  keptSum = _mm256_cvtss_f32(chains[0]);
+  return done;
+}
+
+static uint32_t read(const char *data, int64_t bytes, int64_t ahead) {
+  __m256i sums[4];
+  for (__m256i &sum : sums)
+    sum = _mm256_setzero_si256();
+  uint32_t rest = readRun(data, bytes, ahead, [&sums](const char *at) {
+    for (int i = 0; i < 8; ++i)
+      sums[i % 4] = _mm256_add_epi32(
+          sums[i % 4],
+          _mm256_loadu_si256(reinterpret_cast<const __m256i *>(at) + i));
+  });
+  sums[0] = _mm256_add_epi32(_mm256_add_epi32(sums[0], sums[1]),
+                             _mm256_add_epi32(sums[2], sums[3]));
+  uint32_t lanes[8];
+  __builtin_memcpy(lanes, &sums[0], sizeof(lanes));
+  for (uint32_t lane : lanes)
+    rest += lane;
+  return rest;
+}
+
+const PeakLoops mlir::posenc::kAVX2Peaks = {fmaF64, fmaF32, fmaF32, read};
