@@ -84,10 +84,6 @@ static std::optional<KeyCache> parseKeyCache(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// Whether a config has its attention if no functions are named. Not before it
-/// can be compiled.
-static constexpr bool kAttentionByDefault = false;
-
 /// Whether a function needs no attention: nobody who wants a rotation has to
 /// hear of other keys.
 static bool isRotation(StringRef function) {
@@ -117,9 +113,8 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
                   "' is neither rotated nor raw");
     builderOptions.keyCache = *cache;
   }
-  readOptions.attention = options.kernels.empty()
-                              ? kAttentionByDefault
-                              : !llvm::all_of(options.kernels, isRotation);
+  readOptions.attention = options.kernels.empty() ||
+                          !llvm::all_of(options.kernels, isRotation);
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
