@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
@@ -25,6 +26,37 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+/// The operand whose memory a result may have: of a rotation, which reads a row
+/// before it writes it, the input, and of new rows of caches the cache.
+static OpOperand *getSource(OpResult result) {
+  Operation *op = result.getOwner();
+  if (isa<RopeOp, RotateOp>(op))
+    return &op->getOpOperand(result.getResultNumber());
+  if (auto append = dyn_cast<KvAppendOp>(op))
+    return append.getTiedOpOperand(result);
+  return nullptr;
+}
+
+/// The input that an output may be, if nothing else reads it; else -1.
+static int64_t findPartner(Value value, ArgAttr output,
+                           ArrayRef<ArgAttr> inputs) {
+  auto result = dyn_cast<OpResult>(value);
+  OpOperand *source = result ? getSource(result) : nullptr;
+  auto input = source ? dyn_cast<BlockArgument>(source->get()) : nullptr;
+  if (!input || !isa<FunctionOpInterface>(input.getOwner()->getParentOp()) ||
+      inputs[input.getArgNumber()].getType() != output.getType() ||
+      inputs[input.getArgNumber()].getSizes() != output.getSizes())
+    return -1;
+  auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
+  bool readsInits =
+      cast<PositionalOpInterface>(result.getOwner()).readsDestinations();
+  bool isOnlyUse = llvm::all_of(input.getUses(), [&](OpOperand &use) {
+    return isa<tensor::DimOp>(use.getOwner()) || &use == source ||
+           (use.getOwner() == dps && dps.isDpsInit(&use) && !readsInits);
+  });
+  return isOnlyUse ? static_cast<int64_t>(input.getArgNumber()) : -1;
+}
 
 /// The C signature of a function on tensors, or an error at the function.
 static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
@@ -87,27 +119,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
       return failure();
     outputs.push_back(*arg);
 
-    // A rotation reads a row before it writes it, and nothing else may read
-    // the input then.
-    int64_t partner = -1;
-    auto result = dyn_cast<OpResult>(value);
-    if (result && isa<RopeOp, RotateOp>(result.getOwner())) {
-      unsigned index = result.getResultNumber();
-      auto input =
-          dyn_cast<BlockArgument>(result.getOwner()->getOperand(index));
-      auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
-      if (input && input.getOwner() == &function.getBody().front() &&
-          inputs[input.getArgNumber()].getType() == arg->getType() &&
-          inputs[input.getArgNumber()].getSizes() == arg->getSizes() &&
-          llvm::all_of(input.getUses(), [&](OpOperand &use) {
-            if (isa<tensor::DimOp>(use.getOwner()))
-              return true;
-            return use.getOwner() == result.getOwner() &&
-                   (use.getOperandNumber() == index || dps.isDpsInit(&use));
-          }))
-        partner = input.getArgNumber();
-    }
-    inPlace.push_back(partner);
+    inPlace.push_back(findPartner(value, *arg, inputs));
   }
   auto abi = AbiAttr::getChecked(emitError, context, ArrayRef(inputs),
                                  ArrayRef(outputs), ArrayRef(sizes),
@@ -117,8 +129,8 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   return abi;
 }
 
-/// Lets the operation that produces `value` write to `destination` itself if
-/// it does not read what it writes to.
+/// Lets the operation that produces `value` write to `destination` itself. What
+/// caches hold is copied there first.
 static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   while (auto cast = value.getDefiningOp<tensor::CastOp>())
     value = cast.getSource();
@@ -129,14 +141,18 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
     return;
   OpOperand *init = dps.getTiedOpOperand(result);
   auto positional = dyn_cast<PositionalOpInterface>(result.getOwner());
-  if ((!positional || positional.readsDestinations()) &&
-      !init->get().getDefiningOp<tensor::EmptyOp>())
+  bool isEmpty = init->get().getDefiningOp<tensor::EmptyOp>() != nullptr;
+  bool isRead = !positional || positional.readsDestinations();
+  if (isRead && !isEmpty && !isa<KvAppendOp>(result.getOwner()))
     return;
   rewriter.setInsertionPoint(dps);
   Value typed = destination;
   if (typed.getType() != init->get().getType())
     typed = tensor::CastOp::create(rewriter, dps.getLoc(),
                                    init->get().getType(), typed);
+  if (isRead && !isEmpty)
+    typed = linalg::CopyOp::create(rewriter, dps.getLoc(), init->get(), typed)
+                .getResult(0);
   rewriter.modifyOpInPlace(dps, [&] { init->set(typed); });
 }
 

@@ -543,8 +543,9 @@ struct PosencDecomposeAttentionPass
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
       if (rowsPerTile < 1 || keysPerTile < 1) {
-        op.emitOpError() << "cannot be cut into tiles of " << rowsPerTile
-                         << " rows and " << keysPerTile << " keys";
+        op.emitOpError() << "cannot be cut into tiles of "
+                         << rowsPerTile.getValue() << " rows and "
+                         << keysPerTile.getValue() << " keys";
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);

@@ -78,11 +78,13 @@ func.func @decode(%q: tensor<?x1x8x16xf16>, %k: tensor<?x2x?x16xf16>, %v: tensor
 
 // -----
 
-// The rows that caches keep come from the caches.
+// The rows that caches keep come from the caches, which results may be.
 // CHECK-LABEL: func.func @append
 // CHECK-SAME: %[[K:[^:]+]]: tensor<?x?x2x16xf16>{{.*}}, %[[N:[^:]+]]: tensor<?xi64>{{.*}}, %[[A:[^:]+]]: tensor<?x?x2x16xf16>{{.*}}, %[[B:[^:]+]]: tensor<?x?x2x16xf16>
-// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x?x2x16xf16>, [0, 2]>, #posenc.arg<"out1", tensor<?x?x2x16xf16>, [0, 2]>], sizes = [-1, -1, -1]
-// CHECK: posenc.kv_append {{.*}} outs(%[[A]], %[[B]] :
+// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x?x2x16xf16>, [0, 2]>, #posenc.arg<"out1", tensor<?x?x2x16xf16>, [0, 2]>], sizes = [-1, -1, -1], in_place = [2, 3]
+// CHECK: %[[AC:.*]] = linalg.copy ins(%[[A]] :
+// CHECK: %[[BC:.*]] = linalg.copy ins(%[[B]] :
+// CHECK: posenc.kv_append {{.*}} outs(%[[AC]], %[[BC]] :
 func.func @append(%k: tensor<?x?x2x16xf16>, %n: tensor<?xi64>, %a: tensor<?x?x2x16xf16>, %b: tensor<?x?x2x16xf16>) -> (tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>) {
   %r:2 = posenc.kv_append ins(%k, %k : tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>) lengths(%n : tensor<?xi64>)
     outs(%a, %b : tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>)

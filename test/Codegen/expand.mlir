@@ -51,6 +51,16 @@ func.func @copy(%a: memref<4x8xf32, strided<[16, 1]>>, %b: memref<4x8xf32>) {
   return
 }
 
+// What may be the same memory is not copied if it is.
+// CHECK-LABEL: func.func @same
+// CHECK: %[[DIFFER:.*]] = arith.cmpi ne
+// CHECK: scf.if %[[DIFFER]]
+// CHECK-NEXT: linalg.copy
+func.func @same(%a: memref<?x8xf32>, %b: memref<?x8xf32>) {
+  linalg.copy ins(%a : memref<?x8xf32>) outs(%b : memref<?x8xf32>)
+  return
+}
+
 // CHECK-LABEL: func.func @scratch
 // CHECK-NEXT: memref.alloca() : memref<4xi64>
 // CHECK: scf.for

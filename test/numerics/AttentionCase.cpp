@@ -445,8 +445,38 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
       return (!c.where || (b + h + i + j) % 3 != 0) &&
              (!c.document || document[j] != 0);
     };
+  // Of keys with token-major layout.
+  isSeen.assign(entries * rows, false);
+  isBeyond.assign(entries * rows, true);
+  for (int64_t b = 0; !packed && b < batch; ++b)
+    for (int64_t j = 0, n = spec.keyLengths.empty() ? keys : spec.keyLengths[b];
+         j < n; ++j) {
+      int64_t row = b * rows + j;
+      if (paged)
+        row = spec.blockTable->pages[b * blocks + j / kPageSlots] * rows +
+              j % kPageSlots;
+      isBeyond[row] = false;
+      isSeen[row] = document.empty() || document[j] != 0;
+    }
   expected = reference::attention(toReference(q), toReference(k),
                                   toReference(v), spec);
+}
+
+void AttentionData::spoilUnused(bool masked) {
+  reference::DType type = getReferenceType(c.dtype);
+  auto spoil = [&](runtime::Array &array, size_t row, int64_t dim) {
+    int64_t size = c.keyHeads * dim;
+    for (int64_t i = 0; i < size; ++i)
+      reference::storeBits(
+          type, array.data(), row * size + i,
+          reference::encode(type, std::numeric_limits<double>::quiet_NaN()));
+  };
+  for (size_t row = 0; row < isSeen.size(); ++row) {
+    if (isBeyond[row])
+      spoil(inputs[1], row, c.dim);
+    if (isBeyond[row] || (masked && !isSeen[row]))
+      spoil(inputs[2], row, c.valueDim);
+  }
 }
 
 std::vector<posenc_value> AttentionData::getInputs() const {

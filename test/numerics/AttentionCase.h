@@ -55,6 +55,9 @@ public:
   AttentionData(const AttentionCase &c, AttentionSizes sizes, uint64_t seed);
 
   std::vector<posenc_value> getInputs() const;
+  /// Makes NaNs of the keys and values beyond the lengths and, if `masked`, of
+  /// the values that no query sees for their document.
+  void spoilUnused(bool masked);
   const reference::AttentionResult &getExpected() const { return expected; }
 
   /// Why the results are wrong; empty if they are within the limits.
@@ -69,6 +72,9 @@ private:
   AttentionCase c;
   std::vector<runtime::Array> inputs;
   reference::AttentionResult expected;
+  /// The rows of keys and values that are seen, and those that are beyond any
+  /// length.
+  std::vector<bool> isSeen, isBeyond;
 };
 
 } // namespace posenc::test

@@ -211,6 +211,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$where);
   let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
   let assemblyFormat = [{
     oilist(
       `causal` $causal
@@ -343,6 +344,7 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$where);
   let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
   let assemblyFormat = [{
     oilist(
       `causal` $causal

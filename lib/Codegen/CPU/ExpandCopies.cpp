@@ -8,6 +8,7 @@
 
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,6 +20,30 @@ namespace mlir::posenc {
 } // namespace mlir::posenc
 
 using namespace mlir;
+
+/// Two arguments of a kernel that may be the same memory are either that or do
+/// not overlap.
+static void skipIfSame(RewriterBase &rewriter, linalg::CopyOp copy) {
+  auto isArgument = [](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && isa<MemRefType>(value.getType()) &&
+           isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  };
+  Value source = copy.getInputs().front(), target = copy.getOutputs().front();
+  if (!isArgument(source) || !isArgument(target))
+    return;
+  rewriter.setInsertionPoint(copy);
+  Location loc = copy.getLoc();
+  auto getAddress = [&](Value buffer) -> Value {
+    return memref::ExtractAlignedPointerAsIndexOp::create(rewriter, loc,
+                                                          buffer);
+  };
+  Value differ = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne,
+                                       getAddress(source), getAddress(target));
+  auto branch = scf::IfOp::create(rewriter, loc, differ,
+                                  /*withElseRegion=*/false);
+  rewriter.moveOpBefore(copy, branch.thenBlock()->getTerminator());
+}
 
 namespace {
 struct ExpandCopies final
@@ -35,6 +60,8 @@ struct ExpandCopies final
       rewriter.replaceOpWithNewOp<linalg::CopyOp>(copy, copy.getSource(),
                                                   copy.getTarget());
     });
+    getOperation()->walk(
+        [&](linalg::CopyOp copy) { skipIfSame(rewriter, copy); });
   }
 };
 } // namespace

@@ -23,7 +23,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/bit.h"
 
 #include <limits>
@@ -237,13 +236,25 @@ struct ExpandMath final
   using Base::Base;
 
   void runOnOperation() override {
-    RewritePatternSet own(&getContext());
-    own.add<Expand<math::ExpOp>, Expand<math::Exp2Op>, Expand<math::LogOp>,
-            Expand<math::Log2Op>, Expand<math::TanhOp>>(&getContext());
-    walkAndApplyPatterns(getOperation(), std::move(own));
-    RewritePatternSet others(&getContext());
-    populateMathPolynomialApproximationPatterns(others);
-    walkAndApplyPatterns(getOperation(), std::move(others));
+    auto isOwn = [](StringRef name) {
+      return llvm::is_contained(
+          {math::ExpOp::getOperationName(), math::Exp2Op::getOperationName(),
+           math::LogOp::getOperationName(), math::Log2Op::getOperationName(),
+           math::TanhOp::getOperationName()},
+          name);
+    };
+    RewritePatternSet patterns(&getContext());
+    patterns.add<Expand<math::ExpOp>, Expand<math::Exp2Op>, Expand<math::LogOp>,
+                 Expand<math::Log2Op>, Expand<math::TanhOp>>(&getContext());
+    populateMathPolynomialApproximationPatterns(
+        patterns, [&](StringRef name) { return !isOwn(name); });
+    // Upstream's are made of others of these functions.
+    GreedyRewriteConfig config;
+    config.enableFolding(false).enableConstantCSE(false);
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
   }
 };
 

@@ -1,0 +1,170 @@
+//===- decompose-attention.mlir - attention becomes loops of tiles --------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --posenc-decompose-attention --canonicalize --cse \
+// RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
+// RUN: not posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{rows=0})' \
+// RUN:   2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{except-vectors=true})' \
+// RUN:   --split-input-file | FileCheck %s --check-prefix=VECTORS
+
+// ROWS: error: 'posenc.attention' op cannot be cut into tiles of 0 rows and 32 keys
+
+// Four heads of a key head and four queries are a tile. Loops of keys go from
+// the first that the window leaves to the last that causality leaves.
+// CHECK-LABEL: func.func @rotated(
+// CHECK-SAME:    %[[Q:.*]]: tensor<?x?x8x64xf32>, %[[K:.*]]: tensor<?x?x2x64xf32>, %[[V:.*]]: tensor<?x?x2x64xf32>, %[[P:.*]]: tensor<?x?xi64>, %[[O:.*]]: tensor
+// CHECK-DAG:     %[[B:.*]] = tensor.dim %[[Q]], %c0
+// CHECK-DAG:     %[[LQ:.*]] = tensor.dim %[[Q]], %c1
+// CHECK-DAG:     %[[LK:.*]] = tensor.dim %[[K]], %c1
+// CHECK:         %[[TILES:.*]] = affine.apply affine_map<()[s0] -> (s0 ceildiv 4)>()[%[[LQ]]]
+// CHECK:         scf.forall (%[[I:.*]], %[[G:.*]], %[[T:.*]]) in (%[[B]], 2, %[[TILES]]) shared_outs(%[[OUT:.*]] = %[[O]])
+// CHECK:           %[[HEAD:.*]] = affine.apply affine_map<(d0) -> (d0 * 4)>(%[[G]])
+// CHECK:           %[[FIRST:.*]] = affine.apply affine_map<(d0) -> (d0 * 4)>(%[[T]])
+// CHECK:           %[[COUNT:.*]] = affine.min affine_map<(d0)[s0] -> (d0 * -4 + s0, 4)>(%[[T]])[%[[LQ]]]
+// CHECK:           %[[BEFORE:.*]] = arith.subi %[[LK]], %[[LQ]]
+// CHECK:           %[[PLACE:.*]] = arith.addi %[[FIRST]], %[[BEFORE]]
+// CHECK:           tensor.extract_slice %[[Q]][%[[I]], %[[FIRST]], %[[HEAD]], 0] [1, %[[COUNT]], 4, 64]
+// CHECK:           linalg.transpose
+// CHECK:           tensor.extract_slice %[[P]][%[[I]], %[[FIRST]]] [1, %[[COUNT]]]
+// CHECK:           %[[ROTATED:.*]] = posenc.rope half {{.*}} dims = [1]
+// CHECK:           %[[BEYOND:.*]] = arith.addi %[[PLACE]], %[[COUNT]]
+// CHECK:           %[[END:.*]] = arith.minsi %[[LK]], %[[BEYOND]]
+// CHECK:           %[[LEFT:.*]] = arith.subi %[[PLACE]], %c5
+// CHECK:           %[[BEGIN:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK:           scf.for %[[J:[a-z0-9]+]] = %[[BEGIN]] to %[[END]] step %c32 iter_args
+// CHECK:             %[[KEYS:.*]] = affine.min affine_map<(d0, d1) -> (32, d0 - d1)>(%[[END]], %[[J]])
+// CHECK:             tensor.extract_slice %[[K]][%[[I]], %[[J]], %[[G]], 0] [1, %[[KEYS]], 1, 64]
+// CHECK:             tensor.extract_slice %[[V]][%[[I]], %[[J]], %[[G]], 0] [1, %[[KEYS]], 1, 64]
+// CHECK:             posenc.rope half {{.*}} dims = [0]
+// CHECK:             posenc.online_attention causal window_left = 5 scale = 1.250000e-01 at(%[[I]], %[[HEAD]], %[[PLACE]], %[[J]]) ins(%[[ROTATED]],
+// CHECK:           %[[DEST:.*]] = tensor.extract_slice %[[OUT]][%[[I]], %[[FIRST]], %[[HEAD]], 0] [1, %[[COUNT]], 4, 64]
+// CHECK:           linalg.generic {{.*}} outs(%[[DEST]] :
+// CHECK:             arith.divf
+// CHECK:           tensor.parallel_insert_slice
+// VECTORS-LABEL: func.func @rotated(
+// VECTORS:         posenc.attention
+func.func @rotated(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x2x64xf32>, %p: tensor<?x?xi64>, %o: tensor<?x?x8x64xf32>) -> tensor<?x?x8x64xf32> {
+  %r = posenc.attention causal window_left = 5
+    query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 64, base = 5.000000e+05>>
+    key_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 64, base = 5.000000e+05>>
+    ins(%q, %k, %v : tensor<?x?x8x64xf32>, tensor<?x?x2x64xf32>, tensor<?x?x2x64xf32>)
+    query_positions(%p : tensor<?x?xi64>) key_positions(%p : tensor<?x?xi64>)
+    outs(%o : tensor<?x?x8x64xf32>)
+  return %r : tensor<?x?x8x64xf32>
+}
+
+// -----
+
+// Without positions a rope begins at the place of the first token. Sinks are
+// the first maxima; sums begin at 1. Sizes that are known stay so.
+// CHECK-LABEL: func.func @sinks(
+// CHECK:         scf.forall (%[[I:.*]], %[[H:.*]]) in (2, 3)
+// CHECK-NOT:       affine.min
+// CHECK:           posenc.rope half {{.*}} positions(%c8 : index) dims = [1]
+// CHECK-DAG:       %[[MAX:.*]] = linalg.broadcast ins(%{{.*}} : tensor<1xf32>)
+// CHECK-DAG:       %[[SUM:.*]] = linalg.fill ins(%cst{{.*}} : f32) outs(%{{.*}} : tensor<1x1xf32>)
+// CHECK:           posenc.online_attention
+// CHECK-SAME:        tensor<1x1x16xbf16>, tensor<9x16xbf16>, tensor<9x16xbf16>
+// CHECK:           arith.truncf %{{.*}} : f32 to bf16
+// CHECK:           math.log
+// CHECK:           tensor.parallel_insert_slice
+// CHECK:           tensor.parallel_insert_slice
+// VECTORS-LABEL: func.func @sinks(
+// VECTORS:         posenc.attention
+func.func @sinks(%q: tensor<2x3x1x16xbf16>, %k: tensor<2x3x9x16xbf16>, %s: tensor<3xf32>, %l: tensor<2x3x1xf32>) -> (tensor<2x3x1x16xbf16>, tensor<2x3x1xf32>) {
+  %r:2 = posenc.attention query_layout = head_major key_layout = head_major
+    query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 16, base = 1.000000e+04>>
+    ins(%q, %k, %k : tensor<2x3x1x16xbf16>, tensor<2x3x9x16xbf16>, tensor<2x3x9x16xbf16>)
+    sinks(%s : tensor<3xf32>) outs(%q, %l : tensor<2x3x1x16xbf16>, tensor<2x3x1xf32>)
+  return %r#0, %r#1 : tensor<2x3x1x16xbf16>, tensor<2x3x1xf32>
+}
+
+// -----
+
+// Norms are in the type of sums, and rounded with the rotation.
+// CHECK-LABEL: func.func @normed(
+// CHECK:         math.sqrt
+// CHECK:         posenc.rope half {{.*}} ins(%{{.*}} : tensor<{{.*}}xf32>)
+// CHECK:         arith.truncf %{{.*}} : f32 to f16
+// CHECK:         scf.for
+// CHECK:           math.sqrt
+// CHECK:           arith.truncf %{{.*}} : f32 to f16
+// CHECK:           posenc.online_attention
+func.func @normed(%q: tensor<?x?x2x16xf16>, %w: tensor<16xf16>) -> tensor<?x?x2x16xf16> {
+  %r = posenc.attention norm_eps = 1.0e-6
+    query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 16, base = 1.000000e+04>>
+    ins(%q, %q, %q : tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>, tensor<?x?x2x16xf16>)
+    query_norm(%w : tensor<16xf16>) key_norm(%w : tensor<16xf16>) outs(%q : tensor<?x?x2x16xf16>)
+  return %r : tensor<?x?x2x16xf16>
+}
+
+// -----
+
+// An entry has the tokens between two numbers of the list; tiles beyond them
+// are empty.
+// CHECK-LABEL: func.func @packed(
+// CHECK-SAME:    %[[Q:.*]]: tensor<?x2x16xf32>, %[[K:.*]]: tensor<?x2x16xf32>, %[[A:.*]]: tensor<?xi32>, %[[C:.*]]: tensor<?xi32>)
+// CHECK:         scf.forall (%[[I:.*]], %[[H:.*]], %[[T:.*]]) in
+// CHECK:           %[[X:.*]] = tensor.extract %[[A]][%[[I]]]
+// CHECK:           %[[START:.*]] = arith.index_cast %[[X]]
+// CHECK:           %[[LQ:.*]] = arith.subi %{{.*}}, %[[START]]
+// CHECK:           %[[FIRST:.*]] = arith.minsi %{{.*}}, %[[LQ]]
+// CHECK:           tensor.extract %[[C]][%[[I]]]
+// CHECK:           %[[TOKEN:.*]] = arith.addi %[[START]], %[[FIRST]]
+// CHECK:           tensor.extract_slice %[[Q]][%[[TOKEN]],
+// CHECK:           arith.select
+// CHECK:           scf.for
+// VECTORS-LABEL: func.func @packed(
+// VECTORS:         posenc.online_attention
+func.func @packed(%q: tensor<?x2x16xf32>, %k: tensor<?x2x16xf32>, %a: tensor<?xi32>, %c: tensor<?xi32>) -> tensor<?x2x16xf32> {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x2x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>)
+    cu_seqlens(%a, %c : tensor<?xi32>, tensor<?xi32>) outs(%q : tensor<?x2x16xf32>)
+  return %r : tensor<?x2x16xf32>
+}
+
+// -----
+
+// Pages are looked up key by key. The mask's batch is one for all.
+// CHECK-LABEL: func.func @paged(
+// CHECK-SAME:    %{{.*}}: tensor<?x?x2x16xf32>, %[[K:.*]]: tensor<?x?x1x16xf32>, %[[N:.*]]: tensor<?xi64>, %[[TABLE:.*]]: tensor<?x?xi32>, %[[MASK:.*]]: tensor<1x2x?x?xi1>)
+// CHECK:         %[[SLOTS:.*]] = tensor.dim %[[K]], %c1
+// CHECK:         scf.forall (%[[I:.*]], %[[T:.*]]) in
+// CHECK:           tensor.extract %[[N]][%[[I]]]
+// CHECK:           scf.for %[[J:[a-z0-9]+]] =
+// CHECK:             linalg.generic
+// CHECK:               %[[ROW:.*]] = linalg.index 0
+// CHECK:               %[[KEY:.*]] = arith.addi %[[J]], %[[ROW]]
+// CHECK:               %[[BLOCK:.*]] = arith.divui %[[KEY]], %[[SLOTS]]
+// CHECK:               %[[SLOT:.*]] = arith.remui %[[KEY]], %[[SLOTS]]
+// CHECK:               tensor.extract %[[TABLE]][%[[I]], %[[BLOCK]]]
+// CHECK:               tensor.extract %[[K]][%{{.*}}, %[[SLOT]], %c0, %{{.*}}]
+// CHECK:             tensor.extract_slice %[[MASK]][0, 0, %{{.*}}, %[[J]]] [1, 2,
+// CHECK:             posenc.online_attention {{.*}} mask(%{{.*}} : tensor<2x?x?xi1>)
+// CHECK-NEXT:          score(%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK-NEXT:            %[[S2:.*]] = arith.addf %[[S]], %[[S]]
+// CHECK-NEXT:            posenc.yield %[[S2]]
+func.func @paged(%q: tensor<?x?x2x16xf32>, %k: tensor<?x?x1x16xf32>, %n: tensor<?xi64>, %t: tensor<?x?xi32>, %m: tensor<1x2x?x?xi1>) -> tensor<?x?x2x16xf32> {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x?x2x16xf32>, tensor<?x?x1x16xf32>, tensor<?x?x1x16xf32>)
+    lengths(%n : tensor<?xi64>) block_table(%t : tensor<?x?xi32>) mask(%m : tensor<1x2x?x?xi1>) outs(%q : tensor<?x?x2x16xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %x = arith.addf %s, %s : f32
+      posenc.yield %x : f32
+    }
+  return %r : tensor<?x?x2x16xf32>
+}
+
+// -----
+
+// What is on memrefs is left as it is.
+// CHECK-LABEL: func.func @memrefs(
+// CHECK-NEXT:    posenc.attention
+func.func @memrefs(%q: memref<?x?x2x16xf32>) {
+  posenc.attention ins(%q, %q, %q : memref<?x?x2x16xf32>, memref<?x?x2x16xf32>, memref<?x?x2x16xf32>) outs(%q : memref<?x?x2x16xf32>)
+  return
+}

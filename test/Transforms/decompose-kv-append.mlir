@@ -1,0 +1,53 @@
+//===- decompose-kv-append.mlir - new rows of caches become a loop --------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --posenc-decompose-kv-append --canonicalize --cse \
+// RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
+
+// The slot is the position; a negative one has no rows.
+// CHECK-LABEL: func.func @lengths(
+// CHECK-SAME:    %[[K:.*]]: tensor<?x?x8x128xf16>, %[[V:.*]]: tensor<?x?x8x128xf16>, %[[N:.*]]: tensor<?xi64>, %[[KC:.*]]: tensor<?x8x?x128xf16>, %[[VC:.*]]: tensor
+// CHECK:         %[[T:.*]] = tensor.dim %[[K]], %c1
+// CHECK:         scf.forall (%[[I:.*]], %[[J:.*]]) in (%{{.*}}, %[[T]]) shared_outs(%[[KO:.*]] = %[[KC]], %[[VO:.*]] = %[[VC]])
+// CHECK:           tensor.extract %[[N]][%[[I]]]
+// CHECK:           %[[FIRST:.*]] = arith.subi %{{.*}}, %[[T]]
+// CHECK:           %[[GIVEN:.*]] = arith.addi %[[FIRST]], %[[J]]
+// CHECK:           %[[SLOT:.*]] = arith.maxsi %[[GIVEN]], %c0
+// CHECK:           %[[COUNT:.*]] = affine.min affine_map<(d0) -> (1, d0)>
+// CHECK:           tensor.extract_slice %[[K]][%[[I]], %[[J]], 0, 0] [1, %[[COUNT]], 8, 128]
+// CHECK:           linalg.transpose
+// CHECK:           tensor.extract_slice %[[V]][%[[I]], %[[J]], 0, 0] [1, %[[COUNT]], 8, 128]
+// CHECK:           posenc.rope half {{.*}} positions(%[[SLOT]] : index) dims = [1]
+// CHECK:             tensor.parallel_insert_slice %{{.*}} into %[[KO]][%[[I]], 0, %[[SLOT]], 0] [1, 8, %[[COUNT]], 128]
+// CHECK:             tensor.parallel_insert_slice %{{.*}} into %[[VO]][%[[I]], 0, %[[SLOT]], 0] [1, 8, %[[COUNT]], 128]
+func.func @lengths(%k: tensor<?x?x8x128xf16>, %v: tensor<?x?x8x128xf16>, %n: tensor<?xi64>, %kc: tensor<?x8x?x128xf16>, %vc: tensor<?x8x?x128xf16>) -> (tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16>) {
+  %r:2 = posenc.kv_append cache_layout = head_major
+    rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 128, base = 5.000000e+05>>
+    ins(%k, %v : tensor<?x?x8x128xf16>, tensor<?x?x8x128xf16>) lengths(%n : tensor<?xi64>)
+    outs(%kc, %vc : tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16>)
+  return %r#0, %r#1 : tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16>
+}
+
+// -----
+
+// A slot names a page and a row of it.
+// CHECK-LABEL: func.func @slots(
+// CHECK-SAME:    %[[K:.*]]: tensor<?x2x16xf32>, %[[S:.*]]: tensor<?xi32>, %[[C:.*]]: tensor<?x8x2x16xf32>)
+// CHECK:         scf.forall (%[[J:.*]]) in
+// CHECK:           tensor.extract %[[S]][%[[J]]]
+// CHECK:           %[[SLOT:.*]] = arith.maxsi
+// CHECK:           %[[PAGE:.*]] = arith.divui %[[SLOT]], %c8
+// CHECK:           %[[ROW:.*]] = arith.remui %[[SLOT]], %c8
+// CHECK:           tensor.extract_slice %[[K]][%[[J]], 0, 0]
+// CHECK-NOT:       posenc.rope
+// CHECK:             tensor.parallel_insert_slice %{{.*}}[%[[PAGE]], %[[ROW]], 0, 0]
+func.func @slots(%k: tensor<?x2x16xf32>, %s: tensor<?xi32>, %c: tensor<?x8x2x16xf32>) -> (tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) {
+  %r:2 = posenc.kv_append ins(%k, %k : tensor<?x2x16xf32>, tensor<?x2x16xf32>) slots(%s : tensor<?xi32>)
+    outs(%c, %c : tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
+  return %r#0, %r#1 : tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>
+}
