@@ -113,22 +113,51 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
                   "' is neither rotated nor raw");
     builderOptions.keyCache = *cache;
   }
-  readOptions.attention = options.kernels.empty() ||
-                          !llvm::all_of(options.kernels, isRotation);
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
   if (!buffer)
     return nullptr;
-  SmallVector<frontend::Diagnostic> diagnostics;
-  std::optional<frontend::ModelConfig> config = frontend::readModelConfig(
-      buffer->getBuffer(), path, diagnostics, readOptions);
-  frontend::printDiagnostics(llvm::errs(), diagnostics);
-  if (!config)
-    return nullptr;
   builderOptions.location =
       FileLineColLoc::get(StringAttr::get(&context, path), 1, 1);
-  return buildModule(context, *config, builderOptions);
+
+  SmallVector<frontend::Diagnostic> diagnostics;
+  auto build = [&](bool attention) -> OwningOpRef<ModuleOp> {
+    readOptions.attention = attention;
+    diagnostics.clear();
+    std::optional<frontend::ModelConfig> config = frontend::readModelConfig(
+        buffer->getBuffer(), path, diagnostics, readOptions);
+    if (!config)
+      return nullptr;
+    ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        diagnostics.push_back(
+            {frontend::Severity::Error, path.str(), 1, 1, diagnostic.str()});
+      return success();
+    });
+    return buildModule(context, *config, builderOptions);
+  };
+  bool isNamed = !options.kernels.empty();
+  bool wantsAttention =
+      !isNamed || options.qkNorm || !llvm::all_of(options.kernels, isRotation);
+  OwningOpRef<ModuleOp> module = build(wantsAttention);
+  // Who did not ask for attention gets the rest, and hears why.
+  SmallVector<frontend::Diagnostic> reasons;
+  if (!module && wantsAttention && !isNamed && !options.qkNorm) {
+    for (frontend::Diagnostic &diagnostic : diagnostics)
+      if (diagnostic.severity == frontend::Severity::Error)
+        reasons.push_back(diagnostic);
+    module = build(/*attention=*/false);
+  }
+  frontend::printDiagnostics(llvm::errs(), diagnostics);
+  if (module) {
+    for (frontend::Diagnostic &reason : reasons) {
+      reason.severity = frontend::Severity::Warning;
+      reason.message = "no functions of attention: " + reason.message;
+    }
+    frontend::printDiagnostics(llvm::errs(), reasons);
+  }
+  return module;
 }
 
 //===----------------------------------------------------------------------===//
