@@ -36,7 +36,7 @@ func.func @heads(%x: memref<1x2x?x8xf32>) {
 
 // -----
 
-// CHECK: remark: {{.*}}its tokens are packed or paged
+// CHECK: remark: {{.*}}its tokens are packed
 // CHECK: posenc.attention
 func.func @packed(%x: memref<?x2x8xf32>, %c: memref<?xi64>) {
   posenc.attention ins(%x, %x, %x : memref<?x2x8xf32>, memref<?x2x8xf32>, memref<?x2x8xf32>)

@@ -136,3 +136,19 @@ func.func @decode(%q: memref<?x4x1x128xf32>, %k: memref<?x1x?x128xf32>, %v: memr
     ins(%q, %k, %v : memref<?x4x1x128xf32>, memref<?x1x?x128xf32>, memref<?x1x?x128xf32>) outs(%o : memref<?x4x1x128xf32>)
   return
 }
+
+// -----
+
+// The second uses the memory of the first.
+// CHECK-LABEL: func.func @two
+// CHECK-COUNT-8: memref.alloca()
+// CHECK-NOT: memref.alloca()
+// CHECK: scf.forall
+// CHECK: scf.forall
+func.func @two(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%o, %o, %o : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%q : memref<1x1x?x8xf32>)
+  return
+}

@@ -27,6 +27,8 @@ namespace {
 struct Sizes {
   int64_t batch = 2, queries = 37, keys = 101, heads = 4, keyHeads = 2;
   int64_t dim = 64, valueDim = 64;
+  /// Of the caches, with `keys` slots each; 0: not paged.
+  int64_t pages = 0;
 };
 
 /// A further operand of the function.
@@ -108,11 +110,11 @@ std::string makeModule(const Case &c, posenc_dtype dtype,
   return text;
 }
 
-std::vector<int64_t> makeShape(const Case &c, int64_t tokens, int64_t heads,
-                               int64_t dim) {
+std::vector<int64_t> makeShape(const Case &c, int64_t batch, int64_t tokens,
+                               int64_t heads, int64_t dim) {
   if (c.isHeadMajor)
-    return {c.sizes.batch, heads, tokens, dim};
-  return {c.sizes.batch, tokens, heads, dim};
+    return {batch, heads, tokens, dim};
+  return {batch, tokens, heads, dim};
 }
 
 struct Inputs {
@@ -129,10 +131,47 @@ struct Inputs {
 
 Inputs makeInputs(const Case &c, posenc_dtype dtype) {
   const Sizes &s = c.sizes;
-  return {makeRandom(dtype, makeShape(c, s.queries, s.heads, s.dim), 1),
-          makeRandom(dtype, makeShape(c, s.keys, s.keyHeads, s.dim), 2),
-          makeRandom(dtype, makeShape(c, s.keys, s.keyHeads, s.valueDim), 3),
-          c.operands ? c.operands(dtype) : std::vector<Operand>()};
+  int64_t keyBatch = s.pages ? s.pages : s.batch;
+  auto makeKeys = [&](int64_t dim, uint64_t seed) {
+    return makeRandom(dtype, makeShape(c, keyBatch, s.keys, s.keyHeads, dim),
+                      seed);
+  };
+  return {
+      makeRandom(dtype, makeShape(c, s.batch, s.queries, s.heads, s.dim), 1),
+      makeKeys(s.dim, 2), makeKeys(s.valueDim, 3),
+      c.operands ? c.operands(dtype) : std::vector<Operand>()};
+}
+
+/// Keys and values that no batch entry has become NaN.
+void spoilUnused(const Case &c, posenc_dtype dtype, Inputs &inputs) {
+  reference::AttentionSpec spec;
+  if (c.describe)
+    c.describe(spec);
+  if (spec.keyLengths.empty())
+    return;
+  const Sizes &s = c.sizes;
+  int64_t batch = s.pages ? s.pages : s.batch;
+  std::vector<bool> isUsed(batch * s.keys);
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t j = 0; j < spec.keyLengths[b]; ++j)
+      isUsed[s.pages ? spec.blockTable->pages[b * spec.blockTable->blocks +
+                                              j / s.keys] *
+                               s.keys +
+                           j % s.keys
+                     : b * s.keys + j] = true;
+  reference::DType type = getReferenceType(dtype);
+  uint64_t nan =
+      reference::encode(type, std::numeric_limits<double>::quiet_NaN());
+  auto spoil = [&](runtime::Array &array, int64_t dim) {
+    for (int64_t i = 0, e = array.numElements(); i < e; ++i) {
+      int64_t row = i / dim, ofBatch = s.keys * s.keyHeads;
+      int64_t key = c.isHeadMajor ? row % s.keys : row / s.keyHeads % s.keys;
+      if (!isUsed[row / ofBatch * s.keys + key])
+        reference::storeBits(type, array.data(), i, nan);
+    }
+  };
+  spoil(inputs.k, s.dim);
+  spoil(inputs.v, s.valueDim);
 }
 
 reference::AttentionResult compute(const Case &c, const Inputs &inputs) {
@@ -171,6 +210,7 @@ void expectLogSums(const runtime::Array &result,
 
 void expectRight(const Case &c, posenc_dtype dtype, Route route) {
   Inputs inputs = makeInputs(c, dtype);
+  spoilUnused(c, dtype, inputs);
   std::string module = makeModule(c, dtype, inputs.operands);
   SCOPED_TRACE(module);
   std::vector<runtime::Array> results =
@@ -337,6 +377,33 @@ Sizes oneQuery(int64_t keys, int64_t heads, int64_t keyHeads, int64_t dim,
   return sizes;
 }
 
+/// Pages of 16 for two batch entries, of 101 and 23 keys.
+std::vector<Operand> makePages(posenc_dtype dtype) {
+  std::vector<Operand> operands = makeLengths(dtype);
+  operands.push_back(
+      {"tensor<?x7xi32>",
+       makePositions(POSENC_I32, {2, 7},
+                     {3, 0, 8, 1, 6, 2, 9, 4, 7, 99, 99, 99, 99, 99})});
+  return operands;
+}
+
+void setPages(reference::AttentionSpec &spec) {
+  spec.causal = true;
+  spec.keyLengths = {101, 23};
+  spec.blockTable = reference::BlockTable();
+  spec.blockTable->pages = {3, 0, 8, 1, 6, 2, 9, 4, 7, 0, 0, 0, 0, 0};
+  spec.blockTable->blocks = 7;
+}
+
+Sizes paged(int64_t queries) {
+  Sizes sizes = sized(queries, 16);
+  sizes.pages = 10;
+  return sizes;
+}
+
+const char kPages[] =
+    "lengths(%x0 : tensor<?xi64>) block_table(%x1 : tensor<?x7xi32>)";
+
 const Case kCases[] = {
     {"Plain", {}, "", "", ""},
     {"HeadMajor", {}, "causal", "", "", setCausal, {}, true},
@@ -488,6 +555,10 @@ const Case kCases[] = {
      },
      makeLengths,
      true,
+     true},
+    {"Paged", paged(40), "causal", kPages, "", setPages, makePages, false,
+     true},
+    {"PagedOneQuery", paged(1), "causal", kPages, "", setPages, makePages,
      true},
     {"SoftCap",
      {},

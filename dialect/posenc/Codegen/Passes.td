@@ -183,8 +183,8 @@ def ConvertPosencAttentionToVectorPass
     queries see a key and others do not.
 
     Operations that this does not serve are left as they are, with a remark:
-    f64, packed or paged tokens, a head that is no multiple of 8 up to 256, and
-    functions in regions that would be calls.
+    f64, packed tokens, a head that is no multiple of 8 up to 256, and functions
+    in regions that would be calls.
   }];
 }
 

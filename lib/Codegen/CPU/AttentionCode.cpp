@@ -52,19 +52,35 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
   return tiles;
 }
 
+Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
+                                 ArrayRef<int64_t> shape) {
+  auto type = MemRefType::get(shape, builder.getF32Type());
+  Block &entryBlock =
+      op->getParentOfType<FunctionOpInterface>().getFunctionBody().front();
+  for (Entry &entry : entries) {
+    if (entry.isUsed || entry.memory.getType() != type ||
+        entry.memory.getParentBlock() != &entryBlock)
+      continue;
+    entry.isUsed = true;
+    return entry.memory;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&entryBlock);
+  Value memory =
+      memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
+  entries.push_back({memory, true});
+  return memory;
+}
+
 AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
-                             const VectorTarget &target)
+                             const VectorTarget &target,
+                             AttentionScratch &scratch)
     : op(op), tiles(AttentionTiles::get(op, target)), target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()) {
-  // In the entry block: a loop must not grow the stack.
-  OpBuilder::InsertionGuard guard(builder);
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  builder.setInsertionPointToStart(&function.getFunctionBody().front());
-  auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
-    return memref::AllocaOp::create(
-        builder, MemRefType::get(shape, builder.getF32Type()),
-        builder.getI64IntegerAttr(64));
+  scratch.reset();
+  auto allocate = [&](ArrayRef<int64_t> shape) {
+    return scratch.allocate(builder, op, shape);
   };
   // An odd number of lines, so that a column of rows is spread over the cache.
   auto getRowSize = [](int64_t size) {
@@ -213,4 +229,22 @@ SmallVector<Value> mlir::posenc::getRowIndices(Value batch, Value head,
   SmallVector<Value> at{batch, token};
   at.insert(at.begin() + headDim, head);
   return at;
+}
+
+SmallVector<Value> mlir::posenc::getKeyIndices(ImplicitLocOpBuilder &builder,
+                                               AttentionOp op,
+                                               const AttentionTask &task,
+                                               Value key) {
+  Value batch = task.batch;
+  if (Value table = op.getBlockTable()) {
+    Value size =
+        getDimSize(builder, builder.getLoc(), op.getKey(), op.getKeyTokenDim());
+    Value number = arith::DivUIOp::create(builder, key, size);
+    batch = memref::LoadOp::create(builder, table, ValueRange{batch, number});
+    if (!batch.getType().isIndex())
+      batch =
+          arith::IndexCastOp::create(builder, builder.getIndexType(), batch);
+    key = arith::RemUIOp::create(builder, key, size);
+  }
+  return getRowIndices(batch, task.keyHead, key, op.getKeyHeadDim());
 }

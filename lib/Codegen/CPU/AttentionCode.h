@@ -54,6 +54,28 @@ struct AttentionTiles {
   int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
 };
 
+/// Memory on the stack of functions, which the attentions of one take turns to
+/// use.
+class AttentionScratch {
+public:
+  /// Starts anew for the next attention.
+  void reset() {
+    for (Entry &entry : entries)
+      entry.isUsed = false;
+  }
+  /// Memory of f32 in the entry block of the function around `op`: a loop must
+  /// not grow the stack.
+  Value allocate(ImplicitLocOpBuilder &builder, Operation *op,
+                 ArrayRef<int64_t> shape);
+
+private:
+  struct Entry {
+    Value memory;
+    bool isUsed;
+  };
+  SmallVector<Entry> entries;
+};
+
 /// What all parts of the code of one attention know.
 struct AttentionCode {
   AttentionOp op;
@@ -70,7 +92,7 @@ struct AttentionCode {
   Value decodeScores, decodeSums, decodeState;
 
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
-                const VectorTarget &target);
+                const VectorTarget &target, AttentionScratch &scratch);
 
   VectorType getVectorType() const;
   int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
@@ -240,6 +262,10 @@ void emitDecode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 const AttentionRows &queryRows, const AttentionRows &keyRows,
                 const AttentionTask &task, Value firstKey, Value endKey);
 
+/// Where the keys and values of a task have a key, but for the last index: in
+/// its page if there is a table of them.
+SmallVector<Value> getKeyIndices(ImplicitLocOpBuilder &builder, AttentionOp op,
+                                 const AttentionTask &task, Value key);
 /// The indices of a token's row in a tensor of heads, but for the last.
 SmallVector<Value> getRowIndices(Value batch, Value head, Value token,
                                  unsigned headDim);

@@ -57,10 +57,9 @@ public:
 
 private:
   Value load(Value memref, ValueRange row, Value lane);
-  void prefetch(Value memref, Value key, Value lane);
+  void prefetch(Value memref, ValueRange row, Value lane);
   SmallVector<Value> getKeyRow(Value key) {
-    return getRowIndices(task.batch, task.keyHead, key,
-                         AttentionOp(op).getKeyHeadDim());
+    return getKeyIndices(b, op, task, key);
   }
   Value sumLanes(SmallVector<Value> vectors);
   Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
@@ -90,10 +89,10 @@ Value Decode::load(Value memref, ValueRange row, Value lane) {
   return given == type ? value : arith::ExtFOp::create(b, type, value);
 }
 
-/// Asks for the line with a lane of a key. What is beyond the tensor is never
+/// Asks for the line with a lane of a row. What is beyond the tensor is never
 /// touched.
-void Decode::prefetch(Value memref, Value key, Value lane) {
-  SmallVector<Value> at = getKeyRow(key);
+void Decode::prefetch(Value memref, ValueRange row, Value lane) {
+  SmallVector<Value> at(row);
   at.push_back(lane);
   memref::PrefetchOp::create(b, memref, at, /*isWrite=*/false,
                              /*localityHint=*/3, /*isDataCache=*/true);
@@ -156,8 +155,11 @@ Value Decode::emitScores(Value firstKey, Value count, Value maximum) {
       b, zero, count, keys, maximum, [&](Value row, ValueRange before) {
         // Keys beyond the last are the last.
         SmallVector<Value> rows;
-        for (int64_t i = 0; i < keys; ++i)
+        SmallVector<SmallVector<Value>> places;
+        for (int64_t i = 0; i < keys; ++i) {
           rows.push_back(minIndex(b, addIndex(b, row, i), last));
+          places.push_back(getKeyRow(addIndex(b, firstKey, rows[i])));
+        }
         SmallVector<Value> products = createLoop(
             b, zero, createIndex(b, code.dim), step, start,
             [&](Value first, ValueRange sums) {
@@ -165,13 +167,11 @@ Value Decode::emitScores(Value firstKey, Value count, Value maximum) {
               for (int64_t j = 0; j < step; j += lanes) {
                 Value d = addIndex(b, first, j);
                 for (int64_t i = 0; i < keys; ++i) {
-                  Value key =
-                      arePacked
-                          ? loadVector(b, type, code.keys, {rows[i], d})
-                          : load(op.getKey(),
-                                 getKeyRow(addIndex(b, firstKey, rows[i])), d);
+                  Value key = arePacked
+                                  ? loadVector(b, type, code.keys, {rows[i], d})
+                                  : load(op.getKey(), places[i], d);
                   if (j == 0 && hasLines)
-                    prefetch(op.getValue(), addIndex(b, firstKey, rows[i]), d);
+                    prefetch(op.getValue(), places[i], d);
                   for (int64_t h = 0; h < heads; ++h) {
                     Value query =
                         loadVector(b, type, code.rows, {headIndices[h], d});
@@ -223,11 +223,13 @@ void Decode::emitValues(Value firstKey, Value count, Value factor) {
                           memref::LoadOp::create(
                               b, code.decodeScores,
                               ValueRange{number, addIndex(b, inVector, h)})));
-          if (!arePacked && code.valueDim == code.dim)
-            prefetch(op.getKey(), addIndex(b, key, code.tiles.keys), d);
+          SmallVector<Value> place = getKeyRow(key);
+          // Where the next keys of a paged cache are is not known yet.
+          if (!arePacked && !op.getBlockTable() && code.valueDim == code.dim)
+            prefetch(op.getKey(), getKeyRow(addIndex(b, key, code.tiles.keys)),
+                     d);
           for (int64_t v = 0; v < vectors; ++v) {
-            Value value =
-                load(op.getValue(), getKeyRow(key), addIndex(b, d, v * lanes));
+            Value value = load(op.getValue(), place, addIndex(b, d, v * lanes));
             for (int64_t h = 0; h < heads; ++h) {
               Value &sum = next[v * heads + h];
               sum = math::FmaOp::create(b, weights[h], value, sum);

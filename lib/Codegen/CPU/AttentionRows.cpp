@@ -296,8 +296,7 @@ void mlir::posenc::emitKeyRows(ImplicitLocOpBuilder &builder,
   Value zero = createIndex(builder, 0);
   createLoop(builder, zero, count, 1, [&](Value row) {
     Value key = addIndex(builder, first, row);
-    SmallVector<Value> at =
-        getRowIndices(task.batch, task.keyHead, key, op.getKeyHeadDim());
+    SmallVector<Value> at = getKeyIndices(builder, op, task, key);
     rows.preparePosition(builder, task.batch, key, key, zero);
     rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero);
   });
@@ -313,8 +312,7 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   emitKeyRows(builder, code, rows, task, first, count);
   createLoop(builder, zero, count, 1, [&](Value row) {
     SmallVector<Value> at =
-        getRowIndices(task.batch, task.keyHead, addIndex(builder, first, row),
-                      op.getKeyHeadDim());
+        getKeyIndices(builder, op, task, addIndex(builder, first, row));
     emitPlainRow(builder, code, op.getValue(), at, code.valueDim, code.values,
                  row);
   });

@@ -30,8 +30,8 @@ std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
   Type element = getElementTypeOrSelf(op.getQuery().getType());
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return "elements are not f32, f16 or bf16";
-  if (!op.getCuSeqlens().empty() || op.getBlockTable())
-    return "its tokens are packed or paged";
+  if (!op.getCuSeqlens().empty())
+    return "its tokens are packed";
   auto query = cast<ShapedType>(op.getQuery().getType());
   auto key = cast<ShapedType>(op.getKey().getType());
   if (query.isDynamicDim(op.getQueryHeadDim()) ||
@@ -142,6 +142,9 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
       getDimSize(builder, builder.getLoc(), op.getKey(), op.getKeyTokenDim());
   if (!op.getLengths())
     return capacity;
+  if (Value table = op.getBlockTable())
+    capacity = arith::MulIOp::create(
+        builder, capacity, getDimSize(builder, builder.getLoc(), table, 1));
   Value length =
       memref::LoadOp::create(builder, op.getLengths(), ValueRange(batch));
   if (!length.getType().isIndex())
@@ -151,9 +154,10 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
   return maxIndex(builder, zero, minIndex(builder, length, capacity));
 }
 
-static void convertAttention(AttentionOp op, const VectorTarget &target) {
+static void convertAttention(AttentionOp op, const VectorTarget &target,
+                             AttentionScratch &scratch) {
   ImplicitLocOpBuilder builder(op.getLoc(), op);
-  AttentionCode code(builder, op, target);
+  AttentionCode code(builder, op, target, scratch);
   const AttentionTiles &tiles = code.tiles;
   AttentionRows queryRows(builder, code, /*isKey=*/false, tiles.getGroup());
   AttentionRows keyRows(builder, code, /*isKey=*/true, /*numSlots=*/1);
@@ -224,6 +228,7 @@ struct ConvertPosencAttentionToVector final
     VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
                          streamTablesFrom, blockPositions, blockBelow},
                         vectorBytes};
+    AttentionScratch scratch;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> obstacle = getVectorObstacle(op)) {
         remark::missed(
@@ -234,7 +239,7 @@ struct ConvertPosencAttentionToVector final
       }
       if (failed(checkConvertible(op, target)))
         return signalPassFailure();
-      convertAttention(op, target);
+      convertAttention(op, target, scratch);
       op.erase();
     }
   }
