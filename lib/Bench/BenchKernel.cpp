@@ -8,6 +8,7 @@
 
 #include "BenchKernel.h"
 
+#include "AttentionWork.h"
 #include "CaseInputs.h"
 #include "Threads.h"
 #include "posenc/Bench/Pairs.h"
@@ -96,8 +97,9 @@ static std::vector<std::optional<size_t>> readInPlace(const CaseLibrary &code) {
 
 llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
   std::vector<std::optional<size_t>> counterparts = readInPlace(code);
-  bool inPlace =
-      wantsInPlace && !llvm::is_contained(counterparts, std::nullopt);
+  // Attention of its own results is nobody's.
+  bool inPlace = wantsInPlace && !code.meaning.attention &&
+                 !llvm::is_contained(counterparts, std::nullopt);
   std::vector<posenc_value> values;
   for (const Input &input : inputs)
     values.push_back(input.value());
@@ -300,6 +302,8 @@ static StreamStep::Kind getKind(LimitKind kind, bool inPlace, bool hasSource) {
     return StreamStep::Copy;
   case LimitKind::Memset:
     return StreamStep::Fill;
+  case LimitKind::Read:
+  case LimitKind::Fma:
   case LimitKind::Auto:
     break;
   }
@@ -309,7 +313,7 @@ static StreamStep::Kind getKind(LimitKind kind, bool inPlace, bool hasSource) {
 }
 
 llvm::Expected<std::vector<StreamStep>>
-BenchKernel::getSteps(LimitKind kind) const {
+BenchKernel::getWriteSteps(LimitKind kind) const {
   std::vector<StreamStep> steps;
   for (auto [number, output] : llvm::enumerate(written)) {
     StreamStep step;
@@ -325,17 +329,72 @@ BenchKernel::getSteps(LimitKind kind) const {
       step.from = *output.source;
     steps.push_back(std::move(step));
   }
-  if (llvm::all_of(steps, [](auto &step) { return step.bytes() == 0; }))
-    return llvm::createStringError("there is nothing to do");
   return steps;
 }
 
+/// Of functions that are not known, all but integers.
+std::vector<StreamStep> BenchKernel::getReadSteps() const {
+  if (code.meaning.attention)
+    return ::getReadSteps(*code.meaning.attention, inputs);
+  std::vector<StreamStep> steps;
+  for (const Input &input : inputs) {
+    if (input.isScalar || input.array.dtype() == POSENC_I64 ||
+        input.array.dtype() == POSENC_I32 ||
+        input.array.dtype() == POSENC_INDEX)
+      continue;
+    StreamStep step;
+    step.kind = StreamStep::Read;
+    step.dtype = input.array.dtype();
+    step.from = Region::create(input.array.data(),
+                               static_cast<int64_t>(input.array.sizeInBytes()));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+llvm::Expected<std::vector<StreamStep>>
+BenchKernel::getSteps(LimitKind kind) const {
+  if (kind == LimitKind::Auto && code.meaning.attention)
+    kind = code.meaning.attention->isDecode ? LimitKind::Read : LimitKind::Fma;
+  std::vector<StreamStep> steps;
+  if (kind == LimitKind::Fma) {
+    // The rate is the same for less, and takes less time.
+    constexpr double most = 4e9;
+    StreamStep step;
+    step.kind = StreamStep::Fma;
+    step.dtype = written.front().array->dtype();
+    step.flops = std::min(getFlops(), most);
+    steps.push_back(std::move(step));
+  } else if (kind == LimitKind::Read) {
+    steps = getReadSteps();
+  } else {
+    llvm::Expected<std::vector<StreamStep>> writes = getWriteSteps(kind);
+    if (!writes)
+      return writes.takeError();
+    steps = std::move(*writes);
+  }
+  auto isEmpty = [](const StreamStep &step) {
+    return step.bytes() == 0 && step.flops == 0;
+  };
+  if (!llvm::all_of(steps, isEmpty))
+    return steps;
+  return llvm::createStringError(
+      kind == LimitKind::Fma    ? "there is nothing that is known to multiply"
+      : kind == LimitKind::Read ? "there is nothing to read"
+                                : "there is nothing to do");
+}
+
 int64_t BenchKernel::getBytes() const {
+  if (code.meaning.attention)
+    return Stream{"", getReadSteps(), false}.bytes();
   // There is no error of this kind in what getSteps() has seen.
-  return Stream{"", llvm::cantFail(getSteps(LimitKind::Auto)), false}.bytes();
+  return Stream{"", llvm::cantFail(getWriteSteps(LimitKind::Auto)), false}
+      .bytes();
 }
 
 double BenchKernel::getFlops() const {
+  if (code.meaning.attention)
+    return ::getFlops(*code.meaning.attention, inputs);
   double flops = 0;
   for (auto [result, shape] : llvm::zip(code.meaning.results, outputShapes)) {
     double lanes = 1;
@@ -346,6 +405,17 @@ double BenchKernel::getFlops() const {
     flops += lanes * result.flops;
   }
   return flops;
+}
+
+std::vector<std::vector<int64_t>> BenchKernel::getNamedShapes() const {
+  const std::optional<AttentionMeaning> &attention = code.meaning.attention;
+  if (!attention)
+    return outputShapes;
+  std::vector<std::vector<int64_t>> shapes;
+  if (!attention->isDecode)
+    shapes.push_back(inputs[attention->query].array.shape());
+  shapes.push_back(inputs[attention->key].array.shape());
+  return shapes;
 }
 
 bool BenchKernel::isInPlace() const {

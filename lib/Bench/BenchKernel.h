@@ -42,7 +42,8 @@ public:
 
   /// The least that any kernel has to do with the memory of this one.
   llvm::Expected<std::vector<StreamStep>> getSteps(LimitKind kind) const;
-  /// Bytes that the kernel reads and writes, but for its positions.
+  /// Bytes that the kernel reads and writes, but for its positions; of
+  /// attention, those of its keys and values.
   int64_t getBytes() const;
   double getFlops() const;
 
@@ -50,9 +51,8 @@ public:
   bool isInPlace() const;
   const Meaning &getMeaning() const { return code.meaning; }
   ::posenc::runtime::Function getFunction() const { return code.function; }
-  llvm::ArrayRef<std::vector<int64_t>> getOutputShapes() const {
-    return outputShapes;
-  }
+  /// Those of the results; of attention, of queries and keys or of the cache.
+  std::vector<std::vector<int64_t>> getNamedShapes() const;
 
 private:
   /// Memory that a call writes.
@@ -73,6 +73,8 @@ private:
   void makeWords();
   llvm::Error checkCall() const;
   Region getRegion(size_t output, bool inPlace) const;
+  llvm::Expected<std::vector<StreamStep>> getWriteSteps(LimitKind kind) const;
+  std::vector<StreamStep> getReadSteps() const;
 
   CaseLibrary code;
   std::vector<Input> inputs;

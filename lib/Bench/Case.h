@@ -24,21 +24,26 @@ struct CaseInput {
     Random,
     Iota,     ///< along the last dimension
     Shuffled, ///< the same numbers in random order
-    Grid      ///< a half, a quarter ... of them in each row, as in an image
+    Grid,     ///< a half, a quarter ... of them in each row, as in an image
+    Constant  ///< always `constant`
   };
   posenc_dtype dtype = POSENC_F32;
   std::vector<int64_t> shape;
   Values values = Random;
+  int64_t constant = 0;
   /// An integer by value, not an array.
   std::optional<int64_t> scalar = std::nullopt;
 };
 
 /// What the time of a kernel is compared with.
 enum class LimitKind {
-  Auto, ///< what each output needs: in place, copy, or memset
+  Auto, ///< what each output needs: in place, copy, or memset; of attention
+        ///< the products and sums, or reads if it has one query
   InPlace,
   Copy,
-  Memset
+  Memset,
+  Read,
+  Fma
 };
 
 /// A function of a module, config or library, and its arguments.

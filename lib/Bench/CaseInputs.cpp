@@ -12,6 +12,7 @@
 #include "posenc/Run/Fill.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -60,7 +61,12 @@ static void storePositions(const runtime::Array &array,
 }
 
 static llvm::Error fillArray(const runtime::Array &array,
-                             CaseInput::Values values, uint64_t seed) {
+                             const CaseInput &wanted, uint64_t seed) {
+  CaseInput::Values values = wanted.values;
+  if (values == CaseInput::Constant) {
+    storePositions(array, {wanted.constant}, /*isHalved=*/false);
+    return llvm::Error::success();
+  }
   if (values == CaseInput::Random)
     return fillRepeated(array, seed);
   std::vector<int64_t> row(array.shape().empty() ? 1 : array.shape().back());
@@ -88,7 +94,7 @@ mlir::posenc::createCaseInputs(llvm::ArrayRef<CaseInput> inputs) {
           allocateArray(wanted.dtype, wanted.shape);
       if (!array)
         return array.takeError();
-      if (llvm::Error error = fillArray(*array, wanted.values, number))
+      if (llvm::Error error = fillArray(*array, wanted, number))
         return std::move(error);
       input.array = std::move(*array);
     }
@@ -153,6 +159,43 @@ static int64_t getOutputBytes(runtime::Function function,
   return total;
 }
 
+/// Chooses the dynamic numbers of queries and keys, where others are 1.
+static std::vector<CaseInput>
+getAttentionInputs(runtime::Function function, const AttentionMeaning &meaning,
+                   std::map<std::string, int64_t> sizes) {
+  constexpr int64_t tokens = 1024, mostBytes = int64_t(256) << 20;
+  auto choose = [&](size_t argument, unsigned dim, int64_t size) {
+    std::string name =
+        function.input(argument).sizeName(static_cast<int32_t>(dim));
+    if (!name.empty())
+      sizes[name] = size;
+  };
+  int64_t keys = tokens;
+  if (meaning.isDecode) {
+    int64_t bytes = 0;
+    for (size_t argument : {meaning.key, meaning.value}) {
+      CaseInput input = getInputs(function, sizes)[argument];
+      int64_t token = static_cast<int64_t>(posenc_dtype_size(input.dtype));
+      input.shape[meaning.keyTokenDim] = 1;
+      for (int64_t size : input.shape)
+        token = llvm::SaturatingMultiply<uint64_t>(token, size) & INT64_MAX;
+      bytes += token;
+    }
+    int64_t wanted = std::min(4 * getLastLevelCacheBytes(), mostBytes);
+    keys = std::max<int64_t>(
+        llvm::bit_floor(uint64_t(wanted / std::max<int64_t>(bytes, 1))), 1);
+  }
+  choose(meaning.query, meaning.queryTokenDim, tokens);
+  choose(meaning.key, meaning.keyTokenDim, keys);
+  std::vector<CaseInput> inputs = getInputs(function, sizes);
+  if (meaning.lengths) {
+    inputs[*meaning.lengths].values = CaseInput::Constant;
+    inputs[*meaning.lengths].constant =
+        inputs[meaning.key].shape[meaning.keyTokenDim];
+  }
+  return inputs;
+}
+
 std::vector<CaseInput>
 mlir::posenc::getDefaultInputs(runtime::Function function,
                                const Meaning &meaning, int64_t outputBytes) {
@@ -170,6 +213,8 @@ mlir::posenc::getDefaultInputs(runtime::Function function,
     for (int32_t dim = 0; dim < argument.rank(); ++dim)
       see(argument.sizeName(dim));
   }
+  if (meaning.attention)
+    return getAttentionInputs(function, *meaning.attention, std::move(sizes));
   constexpr int64_t least = 4096, most = int64_t(1) << 24;
   int64_t bytes = std::max<int64_t>(
       getOutputBytes(function, meaning, getInputs(function, sizes)), 1);

@@ -21,7 +21,8 @@ createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
 /// Arguments for any function: one batch of as many tokens as make about
 /// `outputBytes` or, if that is 0, as need memory beyond what caches hold;
-/// positions one after the other.
+/// positions one after the other. Attention gets 1024 tokens or, if it has one
+/// query, a full cache of about as many bytes, 256 MiB at most.
 std::vector<CaseInput> getDefaultInputs(::posenc::runtime::Function function,
                                         const Meaning &meaning,
                                         int64_t outputBytes = 0);

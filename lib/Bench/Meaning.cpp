@@ -38,6 +38,8 @@ static void readResult(Operation *op, Meaning &meaning,
   } else if (isa_and_nonnull<SincosOp>(op)) {
     meaning.family = "sincos";
     meaning.variant = "table";
+  } else if (auto attention = dyn_cast_or_null<AttentionOp>(op)) {
+    readAttention(attention, meaning);
   }
 }
 

@@ -17,6 +17,21 @@
 
 namespace mlir::posenc {
 
+/// An attention whose tensors are arguments of the function: their numbers, and
+/// what tells which query sees which key.
+struct AttentionMeaning {
+  size_t query = 0, key = 0, value = 0;
+  std::optional<size_t> lengths;
+  /// Where queries and, in a second list, keys of batch entries start.
+  std::vector<size_t> starts;
+  bool isPaged = false;
+  unsigned queryHeadDim = 0, queryTokenDim = 0, keyTokenDim = 0;
+  /// One query of each batch entry, against a cache.
+  bool isDecode = false;
+  bool isCausal = false;
+  std::optional<int64_t> windowLeft, windowRight;
+};
+
 /// What only the source of a function tells.
 struct Meaning {
   struct Result {
@@ -30,7 +45,13 @@ struct Meaning {
   /// its name and `kernel`.
   std::string family, variant;
   std::vector<Result> results;
+  std::optional<AttentionMeaning> attention;
 };
+
+class AttentionOp;
+
+/// Sets the names, and the attention if its tensors are arguments.
+void readAttention(AttentionOp op, Meaning &meaning);
 
 /// A public function of a module or a config.
 struct SourceFunction {

@@ -64,7 +64,8 @@ static constexpr int kNameWidth = 60;
 bool Table::ReportContext(const Context &context) {
   llvm::raw_os_ostream os(GetOutputStream());
   os << llvm::formatv("{0} CPUs, last-level cache {1} MiB. Medians; the limit "
-                      "is measured in turn with the kernel.\n",
+                      "is measured in turn with the kernel, and is in GB/s "
+                      "unless there are none.\n",
                       context.cpu_info.num_cpus, getLastLevelCacheBytes() >> 20)
      << llvm::left_justify("case", kNameWidth)
      << "        p50        p99     GB/s  Gflop/s    limit  fraction\n";
@@ -92,13 +93,15 @@ void Table::print(const Run &run) {
     auto found = run.counters.find(counter);
     return found == run.counters.end() ? 0.0 : double(found->second.value);
   };
-  std::string flops = get(kFlopsPerSecond) > 0
-                          ? llvm::formatv("{0:f1}", get(kFlopsPerSecond) / 1e9)
-                          : std::string("-");
-  os << llvm::formatv("{0,10} {1,10} {2,8:f1} {3,8} {4,8:f1} {5,9:f3}\n",
+  auto formatRate = [&](const char *counter) {
+    double rate = get(counter);
+    return rate > 0 ? llvm::formatv("{0:f1}", rate / 1e9).str()
+                    : std::string("-");
+  };
+  os << llvm::formatv("{0,10} {1,10} {2,8} {3,8} {4,8:f1} {5,9:f3}\n",
                       formatSeconds(get(kMedian)), formatSeconds(get(kSlowest)),
-                      get(kBytesPerSecond) / 1e9, flops, get(kLimit) / 1e9,
-                      get(kFraction));
+                      formatRate(kBytesPerSecond), formatRate(kFlopsPerSecond),
+                      get(kLimit) / 1e9, get(kFraction));
 }
 
 void Table::ReportRuns(const std::vector<Run> &runs) {

@@ -13,7 +13,8 @@
 
 namespace mlir::posenc {
 
-// Names of counters.
+// Names of counters. The limit is in bytes per second or, where these are not
+// given, in operations per second.
 inline constexpr const char *kBytesPerSecond = "bytes_per_second";
 inline constexpr const char *kFlopsPerSecond = "flops_per_second";
 inline constexpr const char *kLimit = "limit";

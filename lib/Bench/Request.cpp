@@ -46,9 +46,11 @@ static MaybeError parseLimit(StringRef text, LimitKind &kind) {
                    .Case("inplace", LimitKind::InPlace)
                    .Case("copy", LimitKind::Copy)
                    .Case("memset", LimitKind::Memset)
+                   .Case("read", LimitKind::Read)
+                   .Case("fma", LimitKind::Fma)
                    .Default(std::nullopt);
   if (!found)
-    return "needs inplace, copy, memset or auto";
+    return "needs inplace, copy, memset, read, fma or auto";
   kind = *found;
   return std::nullopt;
 }
@@ -118,9 +120,10 @@ static std::optional<int> checkRequest(BenchRequest &request,
   if (!isLibraryPath(request.path))
     return std::nullopt;
   if (!request.target.empty() || !request.tuning.empty() ||
-      request.inputOptions.dtype || request.inputOptions.pairing) {
-    llvm::errs() << "error: --target, --tuning, --dtype and --pairing are for "
-                    "a source; '"
+      request.inputOptions.dtype || request.inputOptions.pairing ||
+      request.inputOptions.keyCache) {
+    llvm::errs() << "error: --target, --tuning, --dtype, --pairing and "
+                    "--k-cache are for a source; '"
                  << request.path << "' is compiled\n";
     return kExitError;
   }
@@ -151,8 +154,8 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   parser.add("target", "CPU", "as in posenc-compile (default: host)", target);
   parser.add("tuning", "FILE", "choices of posenc-tune", tuning);
   parser.add("limit", "LIMIT",
-             "inplace, copy, memset or auto: what to compare with (default: "
-             "auto, what the results need)",
+             "inplace, copy, memset, read, fma or auto: what to compare with "
+             "(default: auto, what the results need)",
              [&](StringRef text) { return parseLimit(text, request.limit); });
   parser.add("in-place",
              "write results over arguments where that is possible "
@@ -165,6 +168,9 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   parser.add("pairing", "PAIRING",
              "for a config.json: half or interleaved (default: the model's)",
              request.inputOptions.pairing);
+  parser.add("k-cache", "KIND",
+             "for a config.json: rotated or raw keys (default: rotated)",
+             request.inputOptions.keyCache);
   parser.add("suite", "measure the cases of `make bench`", request.isSuite);
   parser.add("size", "SIZE", "of the suite: full or small (default: full)",
              size);

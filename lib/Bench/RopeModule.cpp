@@ -16,15 +16,15 @@ using namespace mlir::posenc;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// `tensor<?x?x32x128xf32>`; sizes of -1 are dynamic.
-static std::string formatType(llvm::ArrayRef<int64_t> sizes, StringRef type) {
+std::string mlir::posenc::formatTensorType(llvm::ArrayRef<int64_t> sizes,
+                                           StringRef type) {
   std::string text = "tensor<";
   for (int64_t size : sizes)
     text += (size < 0 ? "?" : std::to_string(size)) + "x";
   return text + type.str() + ">";
 }
 
-static std::string formatFrequencies(int64_t dim) {
+std::string mlir::posenc::formatFrequencies(int64_t dim) {
   return "#posenc.frequencies<dim = " + std::to_string(dim) +
          ", base = 5.0e+05>";
 }
@@ -91,7 +91,7 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
   std::vector<std::vector<int64_t>> shapes;
   for (auto [number, count] : llvm::enumerate(heads)) {
     std::string name = number ? "k" : "q";
-    std::string type = formatType(getSizes(count, -1, -1), dtype);
+    std::string type = formatTensorType(getSizes(count, -1, -1), dtype);
     StringRef comma = number ? ", " : "";
     arguments += "%" + name + ": " + type + ", ";
     types += (comma + type).str();
@@ -118,9 +118,10 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
         {form.dtype, {tokens, heads, form.headDim}, CaseInput::Random}};
   }
   to.inputs.push_back({POSENC_I64, positionShape, form.positions});
-  std::string positions = formatType(positionSizes, "i64");
+  std::string positions = formatTensorType(positionSizes, "i64");
 
-  std::string qType = formatType(getSizes(form.queryHeads, -1, -1), dtype);
+  std::string qType =
+      formatTensorType(getSizes(form.queryHeads, -1, -1), dtype);
   int sequenceDim = isPacked                                  ? 0
                     : form.layout == RopeForm::BatchHeadFirst ? 2
                                                               : 1;
@@ -152,7 +153,7 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
 void mlir::posenc::setSinusoidal(posenc_dtype dtype, int64_t dim,
                                  int64_t tokens, Case &to) {
   StringRef name = posenc_dtype_name(dtype);
-  std::string table = formatType({-1, dim}, name);
+  std::string table = formatTensorType({-1, dim}, name);
   to.function = "sinusoidal";
   to.module = "func.func @sinusoidal(%p: tensor<?xi64>) -> " + table +
               " {\n"

@@ -11,7 +11,17 @@
 
 #include "Case.h"
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
 namespace mlir::posenc {
+
+/// `tensor<?x?x32x128xf32>`; sizes of -1 are dynamic.
+std::string formatTensorType(llvm::ArrayRef<int64_t> sizes,
+                             llvm::StringRef type);
+
+/// Those of so many lanes, by the suite's base.
+std::string formatFrequencies(int64_t dim);
 
 /// A rope of queries and keys.
 struct RopeForm {

@@ -40,13 +40,14 @@ static std::string makeName(const BenchKernel &kernel) {
   const Meaning &meaning = kernel.getMeaning();
   std::string variant = meaning.variant;
   bool isRotation = meaning.family == "rope" || meaning.family == "rotate";
+  bool isAttention = meaning.family == "attention";
   if (isRotation && !kernel.isInPlace())
     variant += "-out";
   StringRef dtype = "none";
   if (kernel.getFunction().numOutputs() > 0)
     dtype = posenc_dtype_name(kernel.getFunction().output(0).dtype());
   return meaning.family + "/" + variant + "/" + dtype.str() + "/" +
-         formatShapes(kernel.getOutputShapes().vec(), isRotation);
+         formatShapes(kernel.getNamedShapes(), isRotation || isAttention);
 }
 
 /// The names of all functions; empty after an error, which is printed.
@@ -127,9 +128,9 @@ static std::string addThreads(const std::string &name, int threads) {
 
 void Session::add(
     const std::string &name,
-    std::function<void(int64_t &, ::benchmark::State &)> measure) {
+    std::function<void(Sampling &, ::benchmark::State &)> measure) {
   if (matches(name))
-    benchmarks.push_back({name, std::move(measure), 0});
+    benchmarks.push_back({name, std::move(measure), {}});
 }
 
 bool Session::findPeers() {
@@ -151,9 +152,9 @@ bool Session::findPeers() {
     for (size_t number : numbers) {
       const PeerShape &shape = peerShapes[number];
       add(addThreads("peer-" + name + "/" + shape.getName(), shape.threads),
-          [this, name = name, &shape](int64_t &calls,
+          [this, name = name, &shape](Sampling &sampling,
                                       ::benchmark::State &state) {
-            measurePeer(name, shape, calls, state);
+            measurePeer(name, shape, sampling, state);
           });
     }
   return true;
@@ -210,8 +211,8 @@ int Session::verifyAll() {
   return kExitSuccess;
 }
 
-void Session::measureCase(const Case &measured, int threads,
-                          int64_t &callsPerSample, ::benchmark::State &state) {
+void Session::measureCase(const Case &measured, int threads, Sampling &sampling,
+                          ::benchmark::State &state) {
   const BenchKernel *opened = exitCode ? nullptr : open(measured);
   if (!opened)
     return state.SkipWithError("not measured: see the error");
@@ -225,13 +226,15 @@ void Session::measureCase(const Case &measured, int threads,
   subject.time = [opened](int64_t calls) { return opened->measure(calls); };
   subject.limits = createStreams(std::move(*steps));
   subject.bytes = double(opened->getBytes());
-  subject.flops = opened->getFlops();
+  // Of attention, only what the limit counts.
+  if (!opened->getMeaning().attention || subject.limits.front().flops() > 0)
+    subject.flops = opened->getFlops();
   subject.label = formatHash(hash);
-  measureSubject(subject, threads, callsPerSample, state);
+  measureSubject(subject, threads, sampling, state);
 }
 
 void Session::measurePeer(const std::string &peer, const PeerShape &shape,
-                          int64_t &callsPerSample, ::benchmark::State &state) {
+                          Sampling &sampling, ::benchmark::State &state) {
   kernel.reset();
   std::string error;
   auto skip = [&](llvm::Error why) {
@@ -260,7 +263,7 @@ void Session::measurePeer(const std::string &peer, const PeerShape &shape,
   };
   subject.limits = createStreams(memory->getSteps());
   subject.bytes = 2.0 * double(shape.getBytes());
-  if (!measureSubject(subject, shape.threads, callsPerSample, state))
+  if (!measureSubject(subject, shape.threads, sampling, state))
     state.SkipWithError(error.c_str());
 }
 
@@ -272,8 +275,9 @@ int Session::run() {
   for (const Case &added : cases)
     for (int threads : added.threads)
       add(addThreads(added.name, threads),
-          [this, &added, threads](int64_t &calls, ::benchmark::State &state) {
-            measureCase(added, threads, calls, state);
+          [this, &added, threads](Sampling &sampling,
+                                  ::benchmark::State &state) {
+            measureCase(added, threads, sampling, state);
           });
   if (request.withPeers && !findPeers())
     return kExitError;
@@ -287,8 +291,8 @@ int Session::run() {
   for (Benchmark &registered : benchmarks)
     ::benchmark::RegisterBenchmark(registered.name.c_str(),
                                    [&registered](::benchmark::State &state) {
-                                     registered.measure(
-                                         registered.callsPerSample, state);
+                                     registered.measure(registered.sampling,
+                                                        state);
                                    })
         ->UseManualTime();
   runBenchmarks(request);

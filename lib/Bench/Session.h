@@ -31,15 +31,15 @@ private:
   bool matches(llvm::StringRef name) const;
   int verifyAll();
   int list() const;
-  void add(const std::string &name,
-           std::function<void(int64_t &callsPerSample, ::benchmark::State &)>
-               measure);
+  void
+  add(const std::string &name,
+      std::function<void(Sampling &sampling, ::benchmark::State &)> measure);
 
   const BenchKernel *open(const Case &wanted);
-  void measureCase(const Case &measured, int threads, int64_t &callsPerSample,
+  void measureCase(const Case &measured, int threads, Sampling &sampling,
                    ::benchmark::State &state);
   void measurePeer(const std::string &peer, const PeerShape &shape,
-                   int64_t &callsPerSample, ::benchmark::State &state);
+                   Sampling &sampling, ::benchmark::State &state);
 
   const BenchRequest &request;
   std::vector<Case> cases;
@@ -47,8 +47,8 @@ private:
   std::vector<PeerShape> peerShapes;
   struct Benchmark {
     std::string name;
-    std::function<void(int64_t &callsPerSample, ::benchmark::State &)> measure;
-    int64_t callsPerSample = 0;
+    std::function<void(Sampling &sampling, ::benchmark::State &)> measure;
+    Sampling sampling;
   };
   std::vector<Benchmark> benchmarks;
 

@@ -16,23 +16,28 @@
 
 using namespace mlir::posenc;
 
-/// Pairs of one sample and one of each limit that a measurement has at least:
-/// so many that the median ignores some that something else disturbed.
-static constexpr int64_t kPairs = 11;
+/// Pairs that a measurement has: so many that the median ignores some that
+/// something else disturbed. Of slow calls there are fewer.
+static constexpr int64_t kPairs = 11, kFewestPairs = 3;
+static constexpr double kPairsSeconds = 4;
 /// Of a shorter sample the clock says little.
 static constexpr double kSampleSeconds = 200e-6;
 
 bool mlir::posenc::measureSubject(const Subject &subject, int threads,
-                                  int64_t &callsPerSample,
+                                  Sampling &sampling,
                                   ::benchmark::State &state) {
   setKernelThreads(threads);
   // Warms up threads and caches, and tells how many calls a sample needs.
-  subject.time(1);
+  constexpr double isWarm = 0.5;
   double once = subject.time(1);
-  if (callsPerSample == 0)
-    callsPerSample =
+  if (once < isWarm)
+    once = subject.time(1);
+  if (sampling.calls == 0) {
+    sampling.calls =
         static_cast<int64_t>(kSampleSeconds / std::max(once, 1e-9) + 1);
-  int64_t calls = callsPerSample;
+    sampling.pairs = once * kPairs < kPairsSeconds ? kPairs : kFewestPairs;
+  }
+  auto [calls, pairs] = sampling;
   bool ok = once >= 0;
   auto time = [&](int64_t count) {
     double seconds = subject.time(count);
@@ -40,22 +45,27 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
     return seconds;
   };
   PairedTimes times(subject.limits.size());
-  while (state.KeepRunningBatch(kPairs * calls)) {
+  while (state.KeepRunningBatch(pairs * calls)) {
     double before = times.getTotal();
-    for (int64_t pair = 0; ok && pair < kPairs; ++pair)
+    for (int64_t pair = 0; ok && pair < pairs; ++pair)
       times.measure(time, calls, subject.limits, threads);
     if (!ok)
       return false;
     state.SetIterationTime((times.getTotal() - before) * double(calls));
   }
 
-  double limitBytes = double(subject.limits[times.getFastest()].bytes());
+  // What the limit counts, and the subject with it.
+  const Stream &limit = subject.limits[times.getFastest()];
+  bool countsFlops = limit.flops() > 0;
+  double limitWork = countsFlops ? limit.flops() : double(limit.bytes());
+  double work = countsFlops ? subject.flops : subject.bytes;
   double seconds = times.getKernel(0.5);
-  state.counters[kBytesPerSecond] = subject.bytes / seconds;
+  if (!countsFlops)
+    state.counters[kBytesPerSecond] = subject.bytes / seconds;
   if (subject.flops > 0)
     state.counters[kFlopsPerSecond] = subject.flops / seconds;
-  state.counters[kLimit] = limitBytes / times.getLimit();
-  state.counters[kFraction] = times.getFraction() * subject.bytes / limitBytes;
+  state.counters[kLimit] = limitWork / times.getLimit();
+  state.counters[kFraction] = times.getFraction() * work / limitWork;
   state.counters[kMedian] = seconds;
   state.counters[kSlowest] = times.getKernel(0.99);
   state.SetLabel((subject.label + (subject.label.empty() ? "" : ", ") +

@@ -17,6 +17,12 @@
 
 namespace mlir::posenc {
 
+/// How many calls a sample has, and how many pairs of one sample and one of
+/// each limit a measurement has at least.
+struct Sampling {
+  int64_t calls = 0, pairs = 0;
+};
+
 /// Something that can be called, and what its time is compared with.
 struct Subject {
   /// The seconds of this many calls; negative after an error.
@@ -29,10 +35,10 @@ struct Subject {
 
 /// Measures it in turn with its limits, as the iterations of a benchmark, and
 /// sets the benchmark's counters. False after an error of the subject's.
-/// `callsPerSample` is chosen if it is 0: repetitions must have as many
-/// iterations each.
-bool measureSubject(const Subject &subject, int threads,
-                    int64_t &callsPerSample, ::benchmark::State &state);
+/// The sampling is chosen if it is 0: repetitions must have as many iterations
+/// each.
+bool measureSubject(const Subject &subject, int threads, Sampling &sampling,
+                    ::benchmark::State &state);
 
 } // namespace mlir::posenc
 

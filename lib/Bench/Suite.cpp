@@ -8,6 +8,7 @@
 
 #include "Suite.h"
 
+#include "AttentionModule.h"
 #include "RopeModule.h"
 #include "posenc/Bench/Limit.h"
 
@@ -53,6 +54,8 @@ private:
   Case &addRope(const std::string &variant, const RopeForm &form);
   void addRopeOfTokens(const RopeForm &form, int64_t tokens);
   void addSinusoidal(posenc_dtype dtype, int64_t dim);
+  void addAttention(posenc_dtype dtype, bool isCausal, int64_t tokens);
+  void addDecode(posenc_dtype dtype);
 
   SuiteSize size;
   std::vector<int> fromMemoryThreads;
@@ -81,6 +84,27 @@ void SuiteBuilder::addSinusoidal(posenc_dtype dtype, int64_t dim) {
       dtype, dim,
       getTokensFromMemory(size, dim * int64_t(posenc_dtype_size(dtype))),
       added);
+  added.threads = fromMemoryThreads;
+}
+
+void SuiteBuilder::addAttention(posenc_dtype dtype, bool isCausal,
+                                int64_t tokens) {
+  constexpr int64_t smaller = 32;
+  AttentionForm form;
+  form.dtype = dtype;
+  form.isCausal = isCausal;
+  setAttention(form, size == SuiteSize::Small ? tokens / smaller : tokens,
+               add(isCausal ? "attention/causal" : "attention/full"));
+}
+
+void SuiteBuilder::addDecode(posenc_dtype dtype) {
+  AttentionForm form;
+  form.dtype = dtype;
+  // Keys and values.
+  int64_t bytes =
+      2 * form.keyHeads * form.headDim * int64_t(posenc_dtype_size(dtype));
+  Case &added = add("decode/rotated");
+  setDecode(form, getTokensFromMemory(size, bytes), added);
   added.threads = fromMemoryThreads;
 }
 
@@ -160,6 +184,14 @@ std::vector<Case> SuiteBuilder::build() {
   for (int64_t dim : {64, 512, 4096})
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
       addSinusoidal(dtype, dim);
+
+  for (bool isCausal : {false, true}) {
+    for (int64_t tokens : {512, 1024, 4096})
+      addAttention(POSENC_F32, isCausal, tokens);
+    addAttention(POSENC_BF16, isCausal, 1024);
+  }
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
+    addDecode(dtype);
   return std::move(cases);
 }
 

@@ -39,16 +39,23 @@ for case in cases:
     expect(case["iterations"] >= 11, f"{name}: too few samples")
     p50, p99 = case["p50_seconds"], case["p99_seconds"]
     expect(0 < p50 <= p99, f"{name}: {p50} and {p99} seconds")
-    for counter in ("bytes_per_second", "limit", "fraction_of_limit"):
+    family = name.split("/")[0]
+    rate = ("flops_per_second" if family == "attention" else
+            "bytes_per_second")
+    for counter in (rate, "limit", "fraction_of_limit"):
         expect(case[counter] > 0, f"{name}: {counter} is {case[counter]}")
-    expect(("flops_per_second" in case) == name.startswith("rope"),
+    expect(("flops_per_second" in case) == (family in ("rope", "attention")) and
+           ("bytes_per_second" in case) == (family != "attention"),
            f"{name}: {sorted(case)}")
+    # The median of ratios is about the ratio of medians.
+    ratio = case["fraction_of_limit"] * case["limit"] / case[rate]
+    expect(0.2 < ratio < 5, f"{name}: {ratio} of what the limit says")
     label = re.fullmatch("(hash [0-9a-f]{16}), limit: ([a-z ]+)",
                          case["label"])
     expect(label, case["label"])
-    kinds = ("memset",) if name.startswith("sinusoidal") else (
-        "memcpy", "streaming copy") if "-out" in name else (
-        "loop",)
+    kinds = {"sinusoidal": ("memset",), "attention": ("fma",),
+             "decode": ("read", "prefetched read")}.get(family, (
+                 "memcpy", "streaming copy") if "-out" in name else ("loop",))
     expect(label[2] in kinds, f"{name}: {label[2]}")
     # The time on the clock is the kernel's, and not that of the limit, too.
     # Half of it at the most can be of samples above the median.
@@ -71,6 +78,18 @@ for case in cases:
     if case["name"].startswith("rope/half-window/f32"):
         moved = case["bytes_per_second"] * case["p50_seconds"]
         expect(abs(moved - 2 * 128 * 256 * 64) < 1, f"{moved} bytes")
+    # Every pair of 128 lanes, or those with a key that is not after the query.
+    if case["name"].startswith("attention/full/f32/1x128x"):
+        done = case["flops_per_second"] * case["p50_seconds"]
+        expect(abs(done - 32 * 4 * 128 * 128 * 128) < 1e3, f"{done} operations")
+    if case["name"].startswith("attention/causal/f32/1x128x"):
+        done = case["flops_per_second"] * case["p50_seconds"]
+        expect(abs(done - 32 * 4 * 128 * 128 * 129 / 2) < 1e3,
+               f"{done} operations")
+    # Keys and values are read once.
+    if case["name"].startswith("decode/rotated/bf16/1x8x256x128"):
+        moved = case["bytes_per_second"] * case["p50_seconds"]
+        expect(abs(moved - 2 * 2 * 8 * 256 * 128) < 1, f"{moved} bytes")
     # A table is only written.
     if case["name"].startswith("sinusoidal/interleaved/bf16/256x512"):
         moved = case["bytes_per_second"] * case["p50_seconds"]

@@ -1,0 +1,29 @@
+# ===- check-limit.py - a case counts what its limit does ------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+
+# check-limit.py NAME LIMIT bytes|flops WORK: the only case of the report on
+# stdin has this name, this kind of limit, and so much work.
+
+import json
+import sys
+
+name, limit, unit, work = sys.argv[1:]
+case, = json.load(sys.stdin)["benchmarks"]
+rate = case.get(f"{unit}_per_second", 0)
+problems = {
+    "name": case["name"] != name,
+    "kind": not case["label"].split("limit: ")[1].endswith(limit),
+    "unit": (unit == "flops") == ("bytes_per_second" in case),
+    "limit": not case["limit"] > 0,
+    "work": abs(rate * case["p50_seconds"] / float(work) - 1) > 1e-6,
+    # The median of ratios is about the ratio of medians.
+    "fraction": not 0.2 < case["fraction_of_limit"] * case["limit"] / rate < 5
+                if rate else True,
+}
+if any(problems.values()):
+    sys.exit(f"{[name for name in problems if problems[name]]}: {case}")
