@@ -51,6 +51,9 @@ public:
   bool isInPlace() const;
   const Meaning &getMeaning() const { return code.meaning; }
   ::posenc::runtime::Function getFunction() const { return code.function; }
+  llvm::ArrayRef<std::vector<int64_t>> getOutputShapes() const {
+    return outputShapes;
+  }
   /// Those of the results; of attention, of queries and keys or of the cache.
   std::vector<std::vector<int64_t>> getNamedShapes() const;
 
