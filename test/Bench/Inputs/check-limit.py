@@ -15,15 +15,15 @@ import sys
 name, limit, unit, work = sys.argv[1:]
 case, = json.load(sys.stdin)["benchmarks"]
 rate = case.get(f"{unit}_per_second", 0)
+# The median of ratios is about the ratio of medians.
+ratio = case["fraction_of_limit"] * case["limit"] / rate if rate else 1
 problems = {
     "name": case["name"] != name,
     "kind": not case["label"].split("limit: ")[1].endswith(limit),
     "unit": (unit == "flops") == ("bytes_per_second" in case),
     "limit": not case["limit"] > 0,
     "work": abs(rate * case["p50_seconds"] / float(work) - 1) > 1e-6,
-    # The median of ratios is about the ratio of medians.
-    "fraction": not 0.2 < case["fraction_of_limit"] * case["limit"] / rate < 5
-                if rate else True,
+    "fraction": not 0.01 < ratio < 100,
 }
 if any(problems.values()):
     sys.exit(f"{[name for name in problems if problems[name]]}: {case}")
