@@ -23,8 +23,8 @@
 // number has the same bits. Tables of f64 are within 2 units in the last place.
 //
 // A rotation multiplies and adds the two, so that what counts is the error
-// against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 40 times finer
-// than that, and the arithmetic is f32.
+// against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 40 times
+// finer than that, and the arithmetic is f32.
 //
 //===----------------------------------------------------------------------===//
 

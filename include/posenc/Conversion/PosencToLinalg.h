@@ -25,8 +25,8 @@ namespace mlir::posenc {
 /// decomposed into them first.
 void populatePosencRopeToLinalgPatterns(RewritePatternSet &patterns);
 
-/// The pattern for `posenc.online_attention`. A `posenc.attention` is decomposed
-/// into it first.
+/// The pattern for `posenc.online_attention`. A `posenc.attention` is
+/// decomposed into it first.
 void populatePosencAttentionToLinalgPatterns(RewritePatternSet &patterns);
 
 /// Patterns for `posenc.alibi`, except in a region of attention, and
