@@ -64,7 +64,7 @@ struct Family {
 static const Family kFamilies[] = {
     // Measured on EPYC 7003: from 2 KiB to 16 KiB ahead is the same; streaming
     // pays from half of the last cache, as inputs want the other half; tables
-    // that are streamed take up to twice as long.
+    // as soon: plain stores read each line first.
     {llvm::Triple::x86_64,
      "",
      {8 * kKiB, 4 * kMiB, 16 * kMiB, 16 * kMiB, 8, 4 * kKiB}},

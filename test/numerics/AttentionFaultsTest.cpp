@@ -21,11 +21,6 @@ using namespace posenc::test;
 
 namespace {
 
-struct Fault {
-  const char *name;
-  const char *from, *to;
-};
-
 /// An attention that has something of everything.
 AttentionCase getCase() {
   AttentionCase c;
@@ -74,21 +69,6 @@ const Fault kLinalgFaults[] = {
 
 void PrintTo(const Fault &fault, std::ostream *os) { *os << fault.name; }
 
-std::string getName(const testing::TestParamInfo<Fault> &info) {
-  return info.param.name;
-}
-
-std::string replace(std::string text, const Fault &fault) {
-  std::string from = fault.from, to = fault.to;
-  if (from.empty())
-    return text;
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << "'" << from << "' is not in\n" << text;
-  for (; at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 void check(const std::string &module, const AttentionData &data, bool isRight) {
   std::string error = data.check(Kernel(module).call("f", data.getInputs()));
   EXPECT_EQ(error.empty(), isRight) << error << "\n" << module;
@@ -103,7 +83,7 @@ TEST_P(AttentionFaultTest, IsCaught) {
   check(replace(getModule(c), GetParam()), data, GetParam().from[0] == '\0');
 }
 INSTANTIATE_TEST_SUITE_P(Source, AttentionFaultTest, testing::ValuesIn(kFaults),
-                         getName);
+                         getFaultName);
 
 TEST_P(AttentionLinalgFaultTest, IsCaught) {
   AttentionCase c = getCase();
@@ -112,6 +92,6 @@ TEST_P(AttentionLinalgFaultTest, IsCaught) {
   check(replace(code, GetParam()), data, GetParam().from[0] == '\0');
 }
 INSTANTIATE_TEST_SUITE_P(Linalg, AttentionLinalgFaultTest,
-                         testing::ValuesIn(kLinalgFaults), getName);
+                         testing::ValuesIn(kLinalgFaults), getFaultName);
 
 } // namespace

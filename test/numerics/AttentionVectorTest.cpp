@@ -695,10 +695,6 @@ INSTANTIATE_TEST_SUITE_P(Some, AttentionFormTest, testing::ValuesIn(kForms),
 //===----------------------------------------------------------------------===//
 
 /// Put into the code where it is printed as vectors of 32 bytes.
-struct Fault {
-  const char *name, *from, *to;
-};
-
 const Fault kFaults[] = {
     {"Control", "", ""},
     {"Scale", "dense<0.180336878>", "dense<0.18035>"},
@@ -718,13 +714,9 @@ TEST_P(AttentionVectorFaultTest, IsCaught) {
   const Fault &fault = GetParam();
   Case c{"Fault", {}, "causal", "", "", setCausal};
   Inputs inputs = makeInputs(c, POSENC_F32);
-  std::string code = lowerToText(makeModule(c, POSENC_F32, {}),
-                                 mlir::posenc::Stage::Vector, 32);
-  std::string from = fault.from, to = fault.to;
-  size_t at = from.empty() ? std::string::npos : code.find(from);
-  EXPECT_EQ(at == std::string::npos, from.empty()) << code;
-  for (; at != std::string::npos; at = code.find(from, at + to.size()))
-    code.replace(at, from.size(), to);
+  std::string code = replace(lowerToText(makeModule(c, POSENC_F32, {}),
+                                         mlir::posenc::Stage::Vector, 32),
+                             fault);
   std::vector<runtime::Array> results = Kernel(code).call("f", inputs.values());
   ASSERT_EQ(results.size(), 1u);
   reference::AttentionComparison comparison =
@@ -735,9 +727,6 @@ TEST_P(AttentionVectorFaultTest, IsCaught) {
       << comparison.relative;
 }
 INSTANTIATE_TEST_SUITE_P(Code, AttentionVectorFaultTest,
-                         testing::ValuesIn(kFaults),
-                         [](const testing::TestParamInfo<Fault> &info) {
-                           return info.param.name;
-                         });
+                         testing::ValuesIn(kFaults), getFaultName);
 
 } // namespace

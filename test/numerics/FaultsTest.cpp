@@ -19,11 +19,6 @@ using namespace posenc::test;
 
 namespace {
 
-struct Fault {
-  const char *name;
-  const char *from, *to;
-};
-
 const char kRight[] = R"(
 func.func @f(%x: tensor<?x4x40xf32>, %p: tensor<?xi64>) -> tensor<?x4x40xf32> {
   %r = posenc.rope half #posenc.frequencies<dim = 32, base = 500000, scaling = #posenc.linear<factor = 4>>
@@ -64,10 +59,6 @@ const Fault kCodeFaults[] = {
 class FaultTest : public testing::TestWithParam<Fault> {};
 class CodeFaultTest : public testing::TestWithParam<Fault> {};
 
-std::string getName(const testing::TestParamInfo<Fault> &info) {
-  return info.param.name;
-}
-
 /// The comparison of what a module computes with what the right one means.
 reference::Comparison check(const Kernel &kernel,
                             const std::vector<int64_t> &given,
@@ -97,18 +88,6 @@ long double getLimit() {
                                     reference::DType::F32, false);
 }
 
-/// Everywhere: of the ways for small and large tensors only one runs.
-std::string replace(std::string text, const Fault &fault) {
-  std::string from = fault.from, to = fault.to;
-  if (from.empty())
-    return text;
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << "'" << from << "' is not in\n" << text;
-  for (; at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 TEST_P(FaultTest, IsCaught) {
   std::vector<int64_t> positions = hardPositions(40);
   reference::Comparison comparison =
@@ -118,7 +97,7 @@ TEST_P(FaultTest, IsCaught) {
       << static_cast<double>(comparison.maxUlp);
 }
 INSTANTIATE_TEST_SUITE_P(Source, FaultTest, testing::ValuesIn(kFaults),
-                         getName);
+                         getFaultName);
 
 TEST_P(CodeFaultTest, IsCaught) {
   std::vector<int64_t> positions = hardPositions(40);
@@ -132,7 +111,7 @@ TEST_P(CodeFaultTest, IsCaught) {
       << static_cast<double>(comparison.maxUlp);
 }
 INSTANTIATE_TEST_SUITE_P(Code, CodeFaultTest, testing::ValuesIn(kCodeFaults),
-                         getName);
+                         getFaultName);
 
 TEST(FaultTest, OffByOnePositionIsCaught) {
   std::vector<int64_t> positions = hardPositions(40), shifted = positions;

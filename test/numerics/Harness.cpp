@@ -121,6 +121,22 @@ Kernel::call(const std::string &function,
   return results;
 }
 
+std::string
+posenc::test::getFaultName(const testing::TestParamInfo<Fault> &info) {
+  return info.param.name;
+}
+
+std::string posenc::test::replace(std::string text, const Fault &fault) {
+  std::string from = fault.from, to = fault.to;
+  if (from.empty())
+    return text;
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << "'" << from << "' is not in\n" << text;
+  for (; at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
 reference::DType test::getReferenceType(posenc_dtype dtype) {
   switch (dtype) {
   case POSENC_F64:

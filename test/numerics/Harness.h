@@ -56,6 +56,18 @@ private:
   runtime::Library library;
 };
 
+/// A change of a kernel's source, or of the code made from it, that a check
+/// must see; none if `from` is empty.
+struct Fault {
+  const char *name;
+  const char *from, *to;
+};
+std::string getFaultName(const testing::TestParamInfo<Fault> &info);
+
+/// Puts it in everywhere, as of the ways for small and large tensors only one
+/// runs. That it is nowhere is a test failure.
+std::string replace(std::string text, const Fault &fault);
+
 /// f32, f16, ... in the spelling of the oracle.
 reference::DType getReferenceType(posenc_dtype dtype);
 

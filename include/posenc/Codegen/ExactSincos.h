@@ -18,9 +18,9 @@
 // the two bits that matter for the quadrant, and 62 for the angle, survive
 // however often the product has gone round.
 //
-// The entries. In f32 each is the nearest one, which is what makes it possible
-// to compute it in another way, too: whatever is known to round to the same
-// number has the same bits. Tables of f64 are within 2 units in the last place.
+// The entries. Those of f32 are rounded from f64 that is within 2^-46, once for
+// all: a number that is known to round to the same may be computed in another
+// way. Tables of f64 are within 2 units in the last place.
 //
 // A rotation multiplies and adds the two, so that what counts is the error
 // against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 40 times

@@ -24,8 +24,7 @@ struct Tuning {
   /// Tensors of this size or more are prefetched.
   uint64_t prefetchFrom = 4 << 20;
   /// Tensors of this size or more are written past the cache where they are
-  /// not read before; 0: none. Tables of cos and sin have a limit of their own:
-  /// lines that are computed fill slowly.
+  /// not read before; 0: none. Tables of cos and sin have a limit of their own.
   uint64_t streamFrom = 16 << 20, streamTablesFrom = 16 << 20;
   /// For how many positions in a row cos and sin are computed before the first
   /// row is rotated, where all rows of a position are at most `blockBelow`.
