@@ -79,9 +79,11 @@ bool Head::sees(int64_t query, int64_t key) const {
     return false;
   if (spec.right && key - place > *spec.right)
     return false;
-  if (spec.mask && spec.mask->isBoolean &&
-      maskAt(spec.mask->array, sequence, head, query, key) == 0)
-    return false;
+  if (spec.mask) {
+    long double mask = maskAt(spec.mask->array, sequence, head, query, key);
+    if (mask == (spec.mask->isBoolean ? 0 : -infinity))
+      return false;
+  }
   return !spec.sees || spec.sees(sequence, head, place, key);
 }
 

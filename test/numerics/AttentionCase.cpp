@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <random>
 
@@ -37,13 +38,15 @@ static std::string shapedType(const std::vector<std::string> &sizes,
 /// The sizes of a tensor of heads.
 static std::vector<std::string> getHeadSizes(const AttentionCase &c,
                                              bool headMajor, bool packed,
-                                             int64_t heads, int64_t dim) {
+                                             int64_t heads, int64_t dim,
+                                             bool oneToken = false) {
   std::string count = c.dynamicHeads ? "?" : std::to_string(heads);
+  std::string tokens = oneToken ? "1" : "?";
   std::vector<std::string> sizes;
   if (!packed)
     sizes.push_back("?");
-  sizes.push_back(headMajor ? count : "?");
-  sizes.push_back(headMajor ? "?" : count);
+  sizes.push_back(headMajor ? count : tokens);
+  sizes.push_back(headMajor ? tokens : count);
   sizes.push_back(std::to_string(dim));
   return sizes;
 }
@@ -63,13 +66,14 @@ std::string test::getModule(const AttentionCase &c) {
   std::string sum = c.dtype == POSENC_F64 ? "f64" : "f32";
   bool packed = c.form == Form::Packed || c.form == Form::PackedQueries;
   bool packedKeys = c.form == Form::Packed;
-  std::vector<std::string> outputSizes =
-      getHeadSizes(c, c.queryHeadMajor, packed, c.heads, c.valueDim);
+  std::vector<std::string> outputSizes = getHeadSizes(
+      c, c.queryHeadMajor, packed, c.heads, c.valueDim, c.oneQuery);
   std::string output = shapedType(outputSizes, dtype);
   std::string logSums =
       shapedType({outputSizes.begin(), outputSizes.end() - 1}, sum);
   std::string q = shapedType(
-      getHeadSizes(c, c.queryHeadMajor, packed, c.heads, c.dim), dtype);
+      getHeadSizes(c, c.queryHeadMajor, packed, c.heads, c.dim, c.oneQuery),
+      dtype);
   std::string k = shapedType(
       getHeadSizes(c, c.keyHeadMajor, packedKeys, c.keyHeads, c.dim), dtype);
   std::string v = shapedType(
@@ -312,22 +316,19 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
   int64_t rows = paged ? kPageSlots : packedKeys ? keys * batch : keys;
   int64_t entries = paged ? pages : batch;
   int64_t allQueries = packed ? queries * batch : queries;
-  runtime::Array &q = add(makeRandom(
+  add(makeRandom(
       c.dtype,
       getHeadShape(c.queryHeadMajor, packed, batch, allQueries, c.heads, c.dim),
       seed));
-  runtime::Array &k =
-      add(makeRandom(c.dtype,
-                     getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
-                                  c.keyHeads, c.dim),
-                     seed + 1));
-  runtime::Array &v =
-      add(makeRandom(c.dtype,
-                     getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
-                                  c.keyHeads, c.valueDim),
-                     seed + 2));
+  add(makeRandom(c.dtype,
+                 getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
+                              c.keyHeads, c.dim),
+                 seed + 1));
+  add(makeRandom(c.dtype,
+                 getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
+                              c.keyHeads, c.valueDim),
+                 seed + 2));
 
-  reference::AttentionSpec spec;
   using reference::TokenLayout;
   spec.queryLayout =
       c.queryHeadMajor ? TokenLayout::HeadMajor : TokenLayout::TokenMajor;
@@ -445,38 +446,78 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
       return (!c.where || (b + h + i + j) % 3 != 0) &&
              (!c.document || document[j] != 0);
     };
-  // Of keys with token-major layout.
-  isSeen.assign(entries * rows, false);
-  isBeyond.assign(entries * rows, true);
-  for (int64_t b = 0; !packed && b < batch; ++b)
-    for (int64_t j = 0, n = spec.keyLengths.empty() ? keys : spec.keyLengths[b];
-         j < n; ++j) {
-      int64_t row = b * rows + j;
-      if (paged)
-        row = spec.blockTable->pages[b * blocks + j / kPageSlots] * rows +
-              j % kPageSlots;
-      isBeyond[row] = false;
-      isSeen[row] = document.empty() || document[j] != 0;
-    }
-  expected = reference::attention(toReference(q), toReference(k),
-                                  toReference(v), spec);
+  expected = compute(spec);
 }
 
-void AttentionData::spoilUnused(bool masked) {
+reference::AttentionResult
+AttentionData::compute(const reference::AttentionSpec &s) const {
+  return reference::attention(toReference(inputs[0]), toReference(inputs[1]),
+                              toReference(inputs[2]), s);
+}
+
+/// NaN in all lanes, or NaN or an infinity in one.
+void AttentionData::spoilRow(runtime::Array &rows, size_t row,
+                             std::mt19937_64 &generator) {
   reference::DType type = getReferenceType(c.dtype);
-  auto spoil = [&](runtime::Array &array, size_t row, int64_t dim) {
-    int64_t size = c.keyHeads * dim;
-    for (int64_t i = 0; i < size; ++i)
-      reference::storeBits(
-          type, array.data(), row * size + i,
-          reference::encode(type, std::numeric_limits<double>::quiet_NaN()));
+  size_t dim = rows.shape().back();
+  double infinity = std::numeric_limits<double>::infinity();
+  double nan = std::numeric_limits<double>::quiet_NaN();
+  const double kinds[] = {nan, nan, infinity, -infinity};
+  size_t kind = generator() % 4, lane = generator() % dim;
+  for (size_t i = 0; i < dim; ++i)
+    if (kind == 0 || i == lane)
+      reference::storeBits(type, rows.data(), row * dim + i,
+                           reference::encode(type, kinds[kind]));
+}
+
+std::vector<bool> AttentionData::findSeenRows() const {
+  const std::vector<int64_t> &shape = inputs[1].shape();
+  std::vector<bool> isSeen(inputs[1].numElements() / shape.back());
+  int64_t tokens = shape[shape.size() - (c.keyHeadMajor ? 2 : 3)];
+  std::mutex mutex;
+  reference::AttentionSpec watched = spec;
+  watched.sees = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    if (spec.sees && !spec.sees(b, h, i, j))
+      return false;
+    int64_t head = h / (c.heads / c.keyHeads);
+    if (!spec.keyStarts.empty()) {
+      j += spec.keyStarts[b];
+      b = 0;
+    } else if (spec.blockTable) {
+      b = spec.blockTable->pages[b * spec.blockTable->blocks + j / tokens];
+      j %= tokens;
+    }
+    int64_t row = c.keyHeadMajor ? (b * c.keyHeads + head) * tokens + j
+                                 : (b * tokens + j) * c.keyHeads + head;
+    std::lock_guard<std::mutex> lock(mutex);
+    isSeen[row] = true;
+    return true;
   };
-  for (size_t row = 0; row < isSeen.size(); ++row) {
-    if (isBeyond[row])
-      spoil(inputs[1], row, c.dim);
-    if (isBeyond[row] || (masked && !isSeen[row]))
-      spoil(inputs[2], row, c.valueDim);
+  compute(watched);
+  return isSeen;
+}
+
+size_t AttentionData::spoilUnseen(uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<bool> isSeen = findSeenRows();
+  for (size_t row = 0; row < isSeen.size(); ++row)
+    for (size_t input = 1; input <= 2; ++input)
+      if (!isSeen[row])
+        spoilRow(inputs[input], row, generator);
+  return std::count(isSeen.begin(), isSeen.end(), false);
+}
+
+void AttentionData::spoilSome(uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  for (size_t input = 1; input <= 2; ++input) {
+    size_t rows = inputs[input].numElements() / inputs[input].shape().back();
+    for (size_t row = 0; row < rows; ++row)
+      // Not both of a key: what the value is for if the score is minus
+      // infinity is not said.
+      if (generator() % 12 == 0 && row % 2 == input % 2)
+        spoilRow(inputs[input], row, generator);
   }
+  expected = compute(spec);
 }
 
 std::vector<posenc_value> AttentionData::getInputs() const {
@@ -510,7 +551,8 @@ AttentionData::check(const std::vector<runtime::Array> &results) const {
     return "another shape of the sums";
   for (size_t i = 0; i < sums.values.size(); ++i) {
     long double got = sums.values[i], want = expected.logSumExp.values[i];
-    if (got != want &&
+    bool areSame = got == want || (std::isnan(got) && std::isnan(want));
+    if (!areSame &&
         !(std::fabs(got - want) <= limit * std::fmax(1.0L, std::fabs(want))))
       return "logarithm of the sum #" + std::to_string(i) + " is " +
              std::to_string(got) + ", expected " + std::to_string(want);

@@ -13,6 +13,8 @@
 
 #include "posenc/Reference/CompareAttention.h"
 
+#include <random>
+
 namespace posenc::test {
 
 /// How batch entries are stored.
@@ -27,6 +29,7 @@ struct AttentionCase {
   bool queryHeadMajor = false, keyHeadMajor = false;
   int64_t heads = 4, keyHeads = 2, dim = 16, valueDim = 16;
   bool dynamicHeads = false;
+  bool oneQuery = false; // A static 1; not where queries are packed.
   Form form = Form::Padded;
   bool lengths = false; // Padded only; others have what they need.
   bool causal = false;
@@ -53,11 +56,15 @@ class AttentionData {
 public:
   /// Not for f64: scores of such a standard deviation.
   AttentionData(const AttentionCase &c, AttentionSizes sizes, uint64_t seed);
+  AttentionData(const AttentionData &) = delete;
 
   std::vector<posenc_value> getInputs() const;
-  /// Makes NaNs of the keys and values beyond the lengths and, if `masked`, of
-  /// the values that no query sees for their document.
-  void spoilUnused(bool masked);
+  /// Puts NaNs and infinities into all keys and values that no query sees,
+  /// which must not change the results; returns how many there are.
+  size_t spoilUnseen(uint64_t seed);
+  /// Puts them into some keys and values, and expects them in the results of
+  /// the queries that see these.
+  void spoilSome(uint64_t seed);
   const reference::AttentionResult &getExpected() const { return expected; }
 
   /// Why the results are wrong; empty if they are within the limits.
@@ -68,13 +75,15 @@ private:
   runtime::Array &addIndices(std::vector<int64_t> shape,
                              const std::vector<int64_t> &values);
   reference::Rotation addRotation(Angles angles, std::vector<int64_t> shape);
+  void spoilRow(runtime::Array &rows, size_t row, std::mt19937_64 &generator);
+  /// Which rows of keys, by batch entry or page, some query sees.
+  std::vector<bool> findSeenRows() const;
+  reference::AttentionResult compute(const reference::AttentionSpec &s) const;
 
   AttentionCase c;
   std::vector<runtime::Array> inputs;
+  reference::AttentionSpec spec;
   reference::AttentionResult expected;
-  /// The rows of keys and values that are seen, and those that are beyond any
-  /// length.
-  std::vector<bool> isSeen, isBeyond;
 };
 
 } // namespace posenc::test

@@ -8,7 +8,7 @@
 
 #include "AttentionCase.h"
 
-#include <cctype>
+#include <cmath>
 #include <random>
 
 using namespace posenc;
@@ -33,11 +33,21 @@ void check(const AttentionCase &c) {
   Kernel kernel(module, c.route);
   uint64_t seed = 1;
   for (AttentionSizes sizes : kSizes) {
+    if (c.oneQuery)
+      sizes.queries = 1;
     AttentionData data(c, sizes, seed += 100);
-    std::string error = data.check(kernel.call("f", data.getInputs()));
-    EXPECT_EQ(error, "") << sizes.batch << " x " << sizes.queries << " x "
-                         << sizes.keys << "\n"
-                         << module;
+    auto call = [&](const char *what) {
+      std::string error = data.check(kernel.call("f", data.getInputs()));
+      EXPECT_EQ(error, "") << what << sizes.batch << " x " << sizes.queries
+                           << " x " << sizes.keys << "\n"
+                           << module;
+    };
+    call("");
+    // What takes no part may be anything, and reaches nobody.
+    if (data.spoilUnseen(seed) > 0)
+      call("NaN beyond the masks, ");
+    data.spoilSome(seed);
+    call("NaN here and there, ");
   }
 }
 
@@ -51,6 +61,11 @@ std::vector<NamedCase> getFeatures() {
       c.route = route;
       cases.push_back({name + getName(route), c});
     }
+    if (c.form == Form::Packed || c.form == Form::PackedQueries)
+      return;
+    c.route = Route::Direct;
+    c.oneQuery = true;
+    cases.push_back({name + "OneQuery", c});
   };
   using Case = AttentionCase;
   add("Plain", [](Case &) {});
@@ -145,23 +160,24 @@ class AttentionTest : public testing::TestWithParam<NamedCase> {};
 
 TEST_P(AttentionTest, MatchesOracle) { check(GetParam().c); }
 
-/// Keys beyond the lengths are not read. In the portable lowering values that a
-/// mask takes out take no part either.
-TEST(AttentionTest, WhatTakesNoPartMayBeNaN) {
-  for (Route route : {Route::Direct, Route::Linalg})
-    for (Form form : {Form::Padded, Form::Paged}) {
-      AttentionCase c;
-      c.form = form;
-      c.lengths = form == Form::Padded;
-      c.document = c.logSums = true;
-      c.route = route;
-      bool isPortable = route == Route::Linalg;
-      AttentionData data(c, {3, 6, 40}, 3);
-      data.spoilUnused(/*masked=*/isPortable);
-      std::string error =
-          data.check(Kernel(getModule(c), route).call("f", data.getInputs()));
-      EXPECT_EQ(error, "") << getName(route);
-    }
+/// The checks above see NaNs that reach a query, and there are some to see.
+TEST(AttentionTest, NaNsAreThere) {
+  AttentionCase c;
+  c.document = c.causal = c.logSums = true;
+  std::string module = getModule(c);
+  AttentionData data(c, {3, 6, 40}, 3), spoiled(c, {3, 6, 40}, 3);
+  std::vector<runtime::Array> results =
+      Kernel(module).call("f", data.getInputs());
+  EXPECT_EQ(data.check(results), "");
+  EXPECT_GT(data.spoilUnseen(1), 0u);
+  EXPECT_EQ(data.check(results), "");
+  spoiled.spoilSome(1);
+  EXPECT_NE(spoiled.check(results), "");
+  size_t numbers = 0, others = 0;
+  for (long double value : spoiled.getExpected().output.values)
+    ++(std::isfinite(value) ? numbers : others);
+  EXPECT_GT(numbers, 0u);
+  EXPECT_GT(others, 0u);
 }
 
 std::string getName(const testing::TestParamInfo<NamedCase> &info) {

@@ -174,6 +174,24 @@ void spoilUnused(const Case &c, posenc_dtype dtype, Inputs &inputs) {
   spoil(inputs.v, s.valueDim);
 }
 
+/// NaNs and infinities in some keys and values, seen or not.
+void spoilSome(posenc_dtype dtype, Inputs &inputs) {
+  reference::DType type = getReferenceType(dtype);
+  const double kinds[] = {std::numeric_limits<double>::quiet_NaN(),
+                          std::numeric_limits<double>::infinity(),
+                          -std::numeric_limits<double>::infinity()};
+  // Not both of a key: what the value is for if the score is minus infinity is
+  // not said.
+  int64_t first = 7;
+  for (runtime::Array *array : {&inputs.k, &inputs.v}) {
+    int64_t dim = array->shape().back();
+    for (int64_t row = first++, e = array->numElements() / dim; row < e;
+         row += 29)
+      reference::storeBits(type, array->data(), row * dim + row % dim,
+                           reference::encode(type, kinds[row % 3]));
+  }
+}
+
 reference::AttentionResult compute(const Case &c, const Inputs &inputs) {
   reference::AttentionSpec spec;
   spec.queryLayout = spec.keyLayout = c.isHeadMajor
@@ -201,7 +219,9 @@ void expectLogSums(const runtime::Array &result,
   for (size_t i = 0; i < expected.values.size(); ++i) {
     double want = static_cast<double>(expected.values[i]);
     double got = result.dataAs<float>()[i];
-    if (std::isinf(want))
+    if (std::isnan(want))
+      EXPECT_TRUE(std::isnan(got)) << i << ": " << got;
+    else if (std::isinf(want))
       EXPECT_EQ(got, want) << i;
     else
       EXPECT_NEAR(got, want, 4e-6 + 4e-7 * std::fabs(want)) << i;
@@ -213,18 +233,22 @@ void expectRight(const Case &c, posenc_dtype dtype, Route route) {
   spoilUnused(c, dtype, inputs);
   std::string module = makeModule(c, dtype, inputs.operands);
   SCOPED_TRACE(module);
-  std::vector<runtime::Array> results =
-      Kernel(module, route).call("f", inputs.values());
-  ASSERT_EQ(results.size(), c.hasLogSum ? 2u : 1u);
-  reference::AttentionResult ref = compute(c, inputs);
-  reference::AttentionComparison comparison =
-      compare(dtype, results.front(), ref);
-  EXPECT_TRUE(comparison.within(
-      reference::defaultLimitRelative(getReferenceType(dtype))))
-      << "relative " << comparison.relative << ", " << comparison.maxRatio
-      << " of the bound; " << comparison.reason;
-  if (c.hasLogSum)
-    expectLogSums(results.back(), ref.logSumExp);
+  Kernel kernel(module, route);
+  for (bool isSpoilt : {false, true}) {
+    if (isSpoilt)
+      spoilSome(dtype, inputs);
+    std::vector<runtime::Array> results = kernel.call("f", inputs.values());
+    ASSERT_EQ(results.size(), c.hasLogSum ? 2u : 1u);
+    reference::AttentionResult ref = compute(c, inputs);
+    reference::AttentionComparison comparison =
+        compare(dtype, results.front(), ref);
+    EXPECT_TRUE(comparison.within(
+        reference::defaultLimitRelative(getReferenceType(dtype))))
+        << "relative " << comparison.relative << ", " << comparison.maxRatio
+        << " of the bound; " << comparison.reason << (isSpoilt ? ", NaNs" : "");
+    if (c.hasLogSum)
+      expectLogSums(results.back(), ref.logSumExp);
+  }
 }
 
 //===----------------------------------------------------------------------===//

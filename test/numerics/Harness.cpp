@@ -116,8 +116,26 @@ Kernel::call(const std::string &function,
     return results;
   std::string error;
   runtime::Function found = library.find(function, error);
-  if (!found || !found.call(inputs, results, error))
+  bool isReady = static_cast<bool>(found);
+  std::vector<posenc_value> outputs;
+  for (size_t i = 0, e = found ? found.numOutputs() : 0; i < e && isReady;
+       ++i) {
+    std::vector<int64_t> shape;
+    runtime::Array array;
+    isReady =
+        found.outputShape(inputs, i, shape, error) &&
+        runtime::Array::allocate(found.output(i).dtype(), shape, array, error);
+    // What a kernel leaves out shows.
+    if (isReady)
+      std::memset(array.data(), 0xff, array.sizeInBytes());
+    results.push_back(std::move(array));
+  }
+  for (const runtime::Array &result : results)
+    outputs.push_back(result.value());
+  if (!isReady || !found.call(inputs, outputs, error)) {
     ADD_FAILURE() << error;
+    results.clear();
+  }
   return results;
 }
 

@@ -96,11 +96,12 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     3. the score `s = scale * q . k_j`; `scale` is `1/sqrt(dim)` if absent;
     4. the region `score`, from the score, batch entry, query head, place of
        the query and key to the new score;
-    5. the operand `mask`: a float is added to the score, `false` takes the key
-       out;
+    5. the operand `mask`: a float is added to the score; minus infinity and
+       `false` take the key out;
     6. a key takes part if all of these hold: `j <= i` with `causal`;
        `i - window_left <= j`; `j <= i + window_right`; the region `where`
-       yields true;
+       yields true. Of others neither key nor value counts, even if they are
+       infinite or no numbers;
     7. softmax; `sinks` have one more logit for each query head, not scaled,
        which adds to the denominator alone. A query that no key takes part for,
        or none with a score above minus infinity, gives 0; its second result is

@@ -58,7 +58,9 @@ struct BlockTable {
 /// head, query, key; leading ones may be missing and any may be 1.
 struct AttentionMask {
   Array array;
-  bool isBoolean = false; ///< Nonzero: the key is seen. Else it is a summand.
+  /// Nonzero: the key is seen. Else it is a summand, and minus infinity leaves
+  /// the key out, whatever it is.
+  bool isBoolean = false;
 };
 
 /// The new score, from the score after scaling, sequence, query head, place of

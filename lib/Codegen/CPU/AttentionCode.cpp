@@ -117,6 +117,13 @@ bool AttentionCode::hasOwnScores() const {
   return !attention.getScore().empty() || attention.getMask();
 }
 
+bool AttentionCode::hasMasks() const {
+  AttentionOp attention = op;
+  return hasOwnScores() || !attention.getWhere().empty() ||
+         attention.getCausal() || attention.getWindowLeft() ||
+         attention.getWindowRight();
+}
+
 //===----------------------------------------------------------------------===//
 // Small pieces
 //===----------------------------------------------------------------------===//

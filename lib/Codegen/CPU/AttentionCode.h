@@ -99,6 +99,8 @@ struct AttentionCode {
   /// Whether scores are changed, so that they must be those of the definition
   /// and not yet logarithms to base 2.
   bool hasOwnScores() const;
+  /// Whether a query may not see a key that others of its block see.
+  bool hasMasks() const;
 };
 
 /// The values of a task.
@@ -121,6 +123,9 @@ struct AttentionBlock {
   /// The first key that is packed, and those of them that any query sees, the
   /// first down to a multiple of the rows of scores.
   Value firstKey, firstRow, endRow;
+  /// Whether a packed value is infinite or no number; null if that cannot reach
+  /// a query that does not see it.
+  Value isUnsafe;
 };
 
 //===----------------------------------------------------------------------===//
@@ -204,6 +209,9 @@ SmallVector<Value> emitSoftmax(ImplicitLocOpBuilder &builder,
 /// Multiplies the sums by `factors` and adds the weighted values.
 void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 const AttentionBlock &block, ValueRange factors);
+/// Whether one of `count` packed values is infinite or no number.
+Value emitIsUnsafe(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                   Value count);
 
 /// Starts the sums, maxima and totals of all groups.
 void emitStart(ImplicitLocOpBuilder &builder, const AttentionCode &code,

@@ -202,10 +202,16 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
                            {score, block.batch, block.queryHead, place, key});
       if (op.getMask()) {
         Value mask = loadMask(builder, code, block, tokens, key);
-        if (getElementTypeOrSelf(mask.getType()).isInteger(1))
+        if (getElementTypeOrSelf(mask.getType()).isInteger(1)) {
           keep = both(builder, keep, mask);
-        else
-          score = arith::AddFOp::create(builder, score, toF32(builder, mask));
+        } else {
+          mask = toF32(builder, mask);
+          score = arith::AddFOp::create(builder, score, mask);
+          // Whatever the key is.
+          keep = both(builder, keep,
+                      arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE,
+                                            mask, minusInfinity));
+        }
       }
       if (code.hasOwnScores()) {
         // The lowest numbers must stay numbers.

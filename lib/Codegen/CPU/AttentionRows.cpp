@@ -117,10 +117,14 @@ void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
     rotation->at(slot).rotateRow(builder, loc, to, to, row, Access::Cached);
 }
 
-/// Copies a row of a value, which is neither normed nor rotated.
+/// Copies a row of a value, which is neither normed nor rotated. The last
+/// vector is filled up with zeros.
 static void emitPlainRow(ImplicitLocOpBuilder &builder,
                          const AttentionCode &code, Value tensor, ValueRange at,
                          int64_t dim, Value to, Value row) {
+  if (int64_t rest = dim % code.tiles.lanes)
+    storeVector(builder, createSplat(builder, code.getVectorType(), 0), to,
+                {row, createIndex(builder, dim - rest)});
   forEachVector(builder, builder.getLoc(), dim, code.tiles.lanes,
                 [&](OpBuilder &b, Location l, Value lane, int64_t length) {
                   vector::StoreOp::create(
@@ -230,6 +234,8 @@ AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
   Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
   Value logSum =
       b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
+  // Which takes the bits of NaN for those of a number.
+  logSum = b.add(logSum, b.sub(total, total));
   return {b.select(isNothing, b.f32(0), reciprocal),
           b.select(isNothing, b.f32(-std::numeric_limits<double>::infinity()),
                    logSum)};

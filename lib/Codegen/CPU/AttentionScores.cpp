@@ -10,17 +10,19 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 
 /// `factors`, of a key or a value each, times the vectors of a row of `panel`,
-/// added to the sums.
+/// added to the sums. `onlySeen`: not where the vector is 0.
 static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
                                       const AttentionCode &code,
                                       ArrayRef<Value> factors, Value panel,
-                                      ArrayRef<Value> row, ValueRange sums) {
+                                      ArrayRef<Value> row, ValueRange sums,
+                                      bool onlySeen = false) {
   VectorType type = code.getVectorType();
   SmallVector<Value> vectors, result;
   for (int64_t i = 0; i < code.tiles.vectors; ++i) {
@@ -30,9 +32,17 @@ static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
   }
   for (auto [number, factor] : llvm::enumerate(factors)) {
     Value all = broadcast(builder, type, factor);
-    for (auto [i, vector] : llvm::enumerate(vectors))
-      result.push_back(math::FmaOp::create(builder, all, vector,
-                                           sums[number * vectors.size() + i]));
+    for (auto [i, vector] : llvm::enumerate(vectors)) {
+      Value before = sums[number * vectors.size() + i];
+      Value sum = math::FmaOp::create(builder, all, vector, before);
+      if (onlySeen) {
+        Value isOut =
+            arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, vector,
+                                  createSplat(builder, type, 0));
+        sum = arith::SelectOp::create(builder, isOut, before, sum);
+      }
+      result.push_back(sum);
+    }
   }
   return result;
 }
@@ -81,27 +91,59 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
                     maxima, emitRows);
 }
 
-void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
-                              const AttentionCode &code,
-                              const AttentionBlock &block, ValueRange factors) {
+Value mlir::posenc::emitIsUnsafe(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code, Value count) {
+  // 0 times a number is 0, else NaN. Some sums, so that none waits for another.
+  constexpr int64_t most = 8;
+  VectorType type = code.getVectorType();
+  Value none = createSplat(builder, type, 0);
+  int64_t lanes = code.tiles.lanes;
+  int64_t vectors = (code.valueDim + lanes - 1) / lanes;
+  SmallVector<Value> sums(std::min(vectors, most), none);
+  sums = createLoop(builder, createIndex(builder, 0), count, 1, sums,
+                    [&](Value row, ValueRange before) {
+                      SmallVector<Value> next(before);
+                      for (int64_t i = 0; i < vectors; ++i) {
+                        Value x =
+                            loadVector(builder, type, code.values,
+                                       {row, createIndex(builder, i * lanes)});
+                        Value &sum = next[i % next.size()];
+                        sum = math::FmaOp::create(builder, x, none, sum);
+                      }
+                      return next;
+                    });
+  Value all = sums.front();
+  for (Value sum : ArrayRef(sums).drop_front())
+    all = arith::AddFOp::create(builder, all, sum);
+  Value sum =
+      vector::ReductionOp::create(builder, vector::CombiningKind::ADD, all);
+  return arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, sum, sum);
+}
+
+/// `onlySeen`: values with the weight 0 are not numbers to be added.
+static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                       const AttentionBlock &block, ValueRange factors,
+                       bool onlySeen) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
+  int64_t numColumns = onlySeen ? 1 : tiles.valueColumns;
   // From 0: the error of a long sum is that of its blocks, not of all.
-  SmallVector<Value> start(tiles.valueColumns * tiles.vectors,
+  SmallVector<Value> start(numColumns * tiles.vectors,
                            createSplat(builder, type, 0));
   auto emitColumns = [&](Value d) {
     SmallVector<Value> columns;
-    for (int64_t i = 0; i < tiles.valueColumns; ++i)
+    for (int64_t i = 0; i < numColumns; ++i)
       columns.push_back(addIndex(builder, d, i));
-    ValueRange sums = createLoop(
-        builder, block.firstRow, block.endRow, 1, start,
-        [&](Value row, ValueRange before) {
-          SmallVector<Value> values;
-          for (Value column : columns)
-            values.push_back(memref::LoadOp::create(builder, code.values,
-                                                    ValueRange{row, column}));
-          return addProducts(builder, code, values, code.scores, {row}, before);
-        });
+    ValueRange sums =
+        createLoop(builder, block.firstRow, block.endRow, 1, start,
+                   [&](Value row, ValueRange before) {
+                     SmallVector<Value> values;
+                     for (Value column : columns)
+                       values.push_back(memref::LoadOp::create(
+                           builder, code.values, ValueRange{row, column}));
+                     return addProducts(builder, code, values, code.scores,
+                                        {row}, before, onlySeen);
+                   });
     for (auto [number, sum] : llvm::enumerate(sums)) {
       int64_t vector = number % tiles.vectors;
       SmallVector<Value> at{block.group, columns[number / tiles.vectors],
@@ -113,6 +155,22 @@ void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
     }
   };
   createLoop(builder, createIndex(builder, 0),
-             createIndex(builder, code.valueDim), tiles.valueColumns,
-             emitColumns);
+             createIndex(builder, code.valueDim), numColumns, emitColumns);
+}
+
+void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
+                              const AttentionCode &code,
+                              const AttentionBlock &block, ValueRange factors) {
+  if (!block.isUnsafe)
+    return ::emitValues(builder, code, block, factors, /*onlySeen=*/false);
+  // What a query does not see has the weight 0, but 0 times infinity or NaN is
+  // NaN.
+  auto isUnsafe =
+      scf::IfOp::create(builder, block.isUnsafe, /*withElseRegion=*/true);
+  for (bool onlySeen : {true, false}) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(onlySeen ? isUnsafe.thenBlock()
+                                              : isUnsafe.elseBlock());
+    ::emitValues(builder, code, block, factors, onlySeen);
+  }
 }

@@ -206,8 +206,12 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     Value count = minIndex(builder, createIndex(builder, tiles.keys),
                            subIndex(builder, end, firstKey));
     emitKeys(builder, code, keyRows, task, firstKey, count);
+    Value isUnsafe;
+    if (code.hasMasks())
+      isUnsafe = emitIsUnsafe(builder, code, count);
     forEachGroup(builder, code, task, [&](AttentionBlock block, Value) {
       block.firstKey = firstKey;
+      block.isUnsafe = isUnsafe;
       emitGroup(builder, code, block, task.numKeys, count);
     });
   });

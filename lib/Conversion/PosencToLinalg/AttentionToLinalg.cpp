@@ -208,8 +208,6 @@ Value TileLowering::createScores(Value dots) {
       llvm::append_range(arguments, at);
       score = cloneScalarRegion(b, op.getScore(), arguments);
     }
-    if (mask && !isMasked)
-      score = arith::AddFOp::create(b, loc, score, widen(b, args[0]));
 
     Value takesPart;
     auto require = [&](Value condition) {
@@ -217,6 +215,13 @@ Value TileLowering::createScores(Value dots) {
           takesPart ? Value(arith::AndIOp::create(b, loc, takesPart, condition))
                     : condition;
     };
+    if (mask && !isMasked) {
+      Value added = widen(b, args[0]);
+      score = arith::AddFOp::create(b, loc, score, added);
+      // Whatever the key is.
+      require(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, added,
+                                    minusInfinity(b)));
+    }
     // Distances, since a place less a window could wrap.
     auto requireNear = [&](Value from, Value to, int64_t most) {
       Value distance = arith::SubIOp::create(b, loc, from, to);
