@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "IndexBounds.h"
 #include "SizeAnalysis.h"
 
 #include "posenc/Codegen/CInterface.h"
@@ -121,9 +122,11 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
 
     inPlace.push_back(findPartner(value, *arg, inputs));
   }
+  SmallVector<BoundAttr> bounds =
+      findIndexBounds(function, analysis, sizeOfClass);
   auto abi = AbiAttr::getChecked(emitError, context, ArrayRef(inputs),
                                  ArrayRef(outputs), ArrayRef(sizes),
-                                 ArrayRef(inPlace));
+                                 ArrayRef(inPlace), ArrayRef(bounds));
   if (!abi)
     return failure();
   return abi;

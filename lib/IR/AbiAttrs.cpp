@@ -88,7 +88,8 @@ LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               ArrayRef<ArgAttr> inputs,
                               ArrayRef<ArgAttr> outputs,
                               ArrayRef<int64_t> sizes,
-                              ArrayRef<int64_t> inPlace) {
+                              ArrayRef<int64_t> inPlace,
+                              ArrayRef<BoundAttr> bounds) {
   llvm::StringSet<> names;
   for (ArgAttr arg : llvm::concat<const ArgAttr>(inputs, outputs)) {
     for (int64_t size : arg.getSizes())
@@ -121,6 +122,24 @@ LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "output '" << output.getName()
                          << "' cannot take the place of input " << input
                          << " (abi_c5)";
+  for (BoundAttr bound : bounds) {
+    auto isBad = [&](int64_t number) {
+      if (number < 0)
+        return false;
+      if (number >= static_cast<int64_t>(inputs.size()))
+        return true;
+      auto tensor = dyn_cast<RankedTensorType>(inputs[number].getType());
+      bool holdsIndices = tensor && isa<IntegerType>(tensor.getElementType()) &&
+                          (tensor.getRank() == 1 || tensor.getRank() == 2);
+      return bound.getKind() == BoundKind::Heads ? !tensor : !holdsIndices;
+    };
+    auto names = llvm::concat<const int64_t>(bound.getLimit(), bound.getEach());
+    if (isBad(bound.getInput()) || isBad(bound.getLengths()) ||
+        llvm::any_of(names, [&](int64_t factor) {
+          return factor < -static_cast<int64_t>(sizes.size());
+        }))
+      return emitError() << "no inputs and sizes for " << bound << " (abi_c6)";
+  }
   return success();
 }
 
@@ -146,18 +165,29 @@ Attribute AbiAttr::parse(AsmParser &parser, Type) {
       parser.parseEqual() || parseArgs(inputs) || parser.parseComma() ||
       parser.parseKeyword("outputs") || parser.parseEqual() ||
       parseArgs(outputs) || parseIntegers("sizes", sizes) ||
-      parseIntegers("in_place", inPlace) || parser.parseGreater())
+      parseIntegers("in_place", inPlace))
+    return {};
+  SmallVector<BoundAttr> bounds;
+  auto parseBound = [&] {
+    return parser.parseAttribute(bounds.emplace_back());
+  };
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("bounds") || parser.parseEqual() ||
+       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                      parseBound)))
+    return {};
+  if (parser.parseGreater())
     return {};
   return parser.getChecked<AbiAttr>(loc, parser.getContext(), ArrayRef(inputs),
                                     ArrayRef(outputs), ArrayRef(sizes),
-                                    ArrayRef(inPlace));
+                                    ArrayRef(inPlace), ArrayRef(bounds));
 }
 
 void AbiAttr::print(AsmPrinter &printer) const {
-  auto printArgs = [&](ArrayRef<ArgAttr> args) {
+  auto printArgs = [&](auto args) {
     printer << '[';
     llvm::interleaveComma(args, printer.getStream(),
-                          [&](ArgAttr arg) { printer.printAttribute(arg); });
+                          [&](Attribute arg) { printer.printAttribute(arg); });
     printer << ']';
   };
   printer << "<inputs = ";
@@ -168,5 +198,10 @@ void AbiAttr::print(AsmPrinter &printer) const {
   llvm::interleaveComma(getSizes(), printer.getStream());
   printer << "], in_place = [";
   llvm::interleaveComma(getInPlace(), printer.getStream());
-  printer << "]>";
+  printer << ']';
+  if (!getBounds().empty()) {
+    printer << ", bounds = ";
+    printArgs(getBounds());
+  }
+  printer << '>';
 }

@@ -76,9 +76,12 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
     return success();
   }
   if (name == kChunkedAttrName) {
-    if (!function || !isa<UnitAttr>(attr.getValue()))
+    auto by = dyn_cast<StringAttr>(attr.getValue());
+    if (!function ||
+        !(isa<UnitAttr>(attr.getValue()) || (by && by == "inputs")))
       return op->emitError()
-             << "'" << name << "' is a unit attribute of a function";
+             << "'" << name
+             << "' is an attribute of a function, a unit or \"inputs\"";
     return success();
   }
   return op->emitError() << "unknown attribute '" << name << "'";

@@ -13,9 +13,11 @@
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -90,9 +92,14 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
+  // What a module computes in 16 bits itself.
+  manager.addPass(math::createMathExtendToSupportedTypes());
   manager.addPass(createPosencExpandMathPass());
-  if (!options.nativeBF16)
+  if (!options.nativeBF16) {
+    manager.addPass(
+        arith::createArithEmulateUnsupportedFloats({{"bf16"}, "f32"}));
     manager.addPass(createPosencExpandBF16Pass());
+  }
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createConvertVectorToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());
@@ -102,6 +109,8 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createUBToLLVMConversionPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
+  if (!options.nativeBF16)
+    manager.addPass(createPosencEraseBF16Pass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -38,6 +38,77 @@ static posenc_status allocateWorkspace(const posenc_function &function,
   return POSENC_OK;
 }
 
+namespace {
+
+/// DLTensor of DLPack.
+struct CheckedTensor {
+  void *data;
+  int32_t deviceType, deviceId, rank;
+  uint8_t code, bits;
+  uint16_t lanes;
+  const int64_t *shape, *strides;
+  uint64_t byteOffset;
+};
+
+/// The code of an entry that has refused a number used as an index.
+constexpr int32_t indexCode = 12;
+
+} // namespace
+
+static CheckedTensor describe(const posenc_argument &argument,
+                              const posenc_tensor &tensor) {
+  enum { cpu = 1, integer = 0, floating = 2, bfloat = 4 };
+  posenc_dtype dtype = argument.dtype;
+  bool isFloat =
+      dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16;
+  int code = dtype == POSENC_BF16 ? bfloat : isFloat ? floating : integer;
+  return {tensor.data,
+          cpu,
+          0,
+          tensor.rank,
+          static_cast<uint8_t>(code),
+          static_cast<uint8_t>(8 * posenc_dtype_size(dtype)),
+          1,
+          tensor.shape,
+          nullptr,
+          0};
+}
+
+/// Reports why a kernel has done nothing: the form of it that checks its
+/// arguments says it in words.
+static posenc_status failKernel(const posenc_function &function, int32_t code,
+                                const posenc_value *inputs,
+                                const posenc_value *outputs) {
+  CheckedTensor tensors[POSENC_MAX_ARGUMENTS];
+  int64_t arguments[POSENC_MAX_ARGUMENTS];
+  char message[256] = "";
+  size_t count = 0;
+  auto add = [&](const posenc_argument &argument, const posenc_value &value) {
+    if (argument.kind == POSENC_SCALAR) {
+      arguments[count++] = value.scalar;
+      return;
+    }
+    tensors[count] = describe(argument, value.tensor);
+    arguments[count] =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(&tensors[count]));
+    ++count;
+  };
+  size_t needed = function.inputs.size() + function.outputs.size() + 2;
+  if (code == indexCode && function.checked && needed <= POSENC_MAX_ARGUMENTS) {
+    for (size_t i = 0; i < function.inputs.size(); ++i)
+      add(function.inputs[i], inputs[i]);
+    for (size_t i = 0; i < function.outputs.size(); ++i)
+      add(function.outputs[i], outputs[i]);
+    arguments[count++] =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(message));
+    arguments[count++] = sizeof(message);
+    if (dispatch<int32_t>(function.checked, arguments, count) == code)
+      return fail(POSENC_INVALID_ARGUMENT, "%s", message);
+  }
+  return fail(POSENC_KERNEL_FAILED, "%s: the kernel failed with code %" PRId32,
+              function.name.c_str(), code);
+}
+
 posenc_status posenc_call(const posenc_function *function,
                           const posenc_value *inputs, size_t num_inputs,
                           const posenc_value *outputs, size_t num_outputs) {
@@ -66,11 +137,7 @@ posenc_status posenc_call(const posenc_function *function,
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace.get()));
   }
   int32_t code = dispatch<int32_t>(function->address, arguments, count);
-  if (code != 0)
-    return fail(POSENC_KERNEL_FAILED,
-                "%s: the kernel failed with code %" PRId32,
-                function->name.c_str(), code);
-  return POSENC_OK;
+  return code == 0 ? POSENC_OK : failKernel(*function, code, inputs, outputs);
 }
 
 posenc_status posenc_output_shape(const posenc_function *function,

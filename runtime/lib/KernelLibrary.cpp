@@ -38,14 +38,17 @@ static posenc_status link(posenc_library &library, const char *text,
     if (!function.address)
       return fail(POSENC_BAD_LIBRARY, "%sno symbol '%s' for the function '%s'",
                   name.c_str(), function.symbol.c_str(), function.name.c_str());
-    // Only a kernel that needs scratch has this, unless it is another function
-    // that happens to be called so.
-    std::string workspace = function.symbol + "_workspace";
-    bool isFunction = false;
-    for (const posenc_function &other : metadata.functions)
-      isFunction |= other.symbol == workspace;
-    if (!isFunction)
-      function.workspace = lookup(workspace.c_str());
+    // Unless it is another function that happens to be called so.
+    auto lookupForm = [&](const char *suffix) -> void * {
+      std::string symbol = function.symbol + suffix;
+      for (const posenc_function &other : metadata.functions)
+        if (other.symbol == symbol)
+          return nullptr;
+      return lookup(symbol.c_str());
+    };
+    function.checked = lookupForm("_dl");
+    // Only a kernel that needs scratch has this.
+    function.workspace = lookupForm("_workspace");
   }
   library.setParallelFor =
       lookup((metadata.prefix + "_set_parallel_for").c_str());

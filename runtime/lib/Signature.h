@@ -46,6 +46,7 @@ struct posenc_function {
 
   // Set when the library is linked, not by the metadata.
   void *address = nullptr;
+  void *checked = nullptr;   ///< the form with DLPack tensors; may be null
   void *workspace = nullptr; ///< int64_t (sizes...): bytes; may be null
   bool supported = true;     ///< whether this CPU can run it
 

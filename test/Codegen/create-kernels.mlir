@@ -135,3 +135,34 @@ func.func @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
   %r = call @called(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// What the entries check of the numbers that are used as indices.
+// CHECK-LABEL: func.func @bounds
+// CHECK-SAME: bounds = [#posenc.bound<kind = heads, input = 0, limit = [-4], each = [-2]>, #posenc.bound<kind = lengths, input = 2, limit = [-5, 4]>, #posenc.bound<kind = pages, input = 3, limit = [-3], each = [4], lengths = 2>]>}
+func.func @bounds(%q: tensor<?x1x?x8xf32>, %k: tensor<?x4x?x8xf32>, %n: tensor<?xi64>, %t: tensor<?x?xi32>) -> tensor<?x1x?x8xf32> {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x1x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+    lengths(%n : tensor<?xi64>) block_table(%t : tensor<?x?xi32>) outs(%q : tensor<?x1x?x8xf32>)
+  return %r : tensor<?x1x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bounds_of_starts
+// CHECK-SAME: bounds = [#posenc.bound<kind = lengths, input = 3, limit = [-3]>, #posenc.bound<kind = starts, input = 2, limit = [-1], each = [-2]>]>}
+func.func @bounds_of_starts(%q: tensor<?x4x8xf32>, %k: tensor<?x?x2x8xf32>, %a: tensor<?xi64>, %n: tensor<?xi32>) -> tensor<?x4x8xf32> {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x4x8xf32>, tensor<?x?x2x8xf32>, tensor<?x?x2x8xf32>)
+    lengths(%n : tensor<?xi32>) cu_seqlens(%a : tensor<?xi64>) outs(%q : tensor<?x4x8xf32>)
+  return %r : tensor<?x4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bounds_of_slots
+// CHECK-SAME: bounds = [#posenc.bound<kind = slots, input = 1, limit = [-2, 4]>]>}
+func.func @bounds_of_slots(%x: tensor<?x2x8xf32>, %s: tensor<?xi64>, %k: tensor<?x4x2x8xf32>, %v: tensor<?x4x2x8xf32>) -> (tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>) {
+  %r:2 = posenc.kv_append ins(%x, %x : tensor<?x2x8xf32>, tensor<?x2x8xf32>) slots(%s : tensor<?xi64>)
+    outs(%k, %v : tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>)
+  return %r#0, %r#1 : tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
+}

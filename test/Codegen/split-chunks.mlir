@@ -49,3 +49,43 @@ func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   }
   return
 }
+
+// What comes before the loop is done by the first chunk, and then so is all.
+// CHECK-LABEL: func.func @before
+// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[D:.*]]: i1, %[[I:.*]]: index, %[[N:.*]]: index)
+// CHECK-SAME: posenc.chunked = "inputs"
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[I]], %c0
+// CHECK: %[[BOTH:.*]] = arith.andi %[[D]], %[[FIRST]]
+// CHECK: scf.if %[[BOTH]]
+// CHECK: %[[MINE:.*]] = arith.select %{{.*}}, %c0{{.*}}, %[[TOTAL:.*]] : index
+// CHECK: %[[BEGIN:.*]] = arith.select %[[D]], %[[MINE]], %{{.*}} : index
+// CHECK: %[[END:.*]] = arith.select %[[D]], %[[TOTAL]], %{{.*}} : index
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+func.func @before(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.if %differ {
+    memref.store %f, %o[%c0, %c0] : memref<?x?xf32>
+  }
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  return
+}
+
+// What comes after it would have to wait.
+// CHECK-LABEL: func.func @after
+// CHECK-NOT: posenc.chunked
+func.func @after(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  scf.if %differ {
+    memref.store %f, %o[%c0, %c0] : memref<?x?xf32>
+  }
+  return
+}

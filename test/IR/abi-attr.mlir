@@ -63,6 +63,21 @@ func.func private @abi_size_from_input() attributes {test.attr = #posenc.abi<inp
 // CHECK: func.func private @abi_empty() attributes {test.attr = #posenc.abi<inputs = [], outputs = [], sizes = [], in_place = []>}
 func.func private @abi_empty() attributes {test.attr = #posenc.abi<inputs = [], outputs = [], sizes = [], in_place = []>}
 
+// CHECK: func.func private @bounds() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"n", tensor<?xi64>, [0]>, #posenc.arg<"t", tensor<?x?xi32>, [0, 1]>, #posenc.arg<"k", tensor<?x16x?x8xf32>, [2, 3]>], outputs = [], sizes = [-1, -1, -1, -1], in_place = [], bounds = [#posenc.bound<kind = lengths, input = 0, limit = [16, -2]>, #posenc.bound<kind = pages, input = 1, limit = [-3], each = [16], lengths = 0>, #posenc.bound<kind = heads, input = 2, limit = [-4], each = [32]>]>}
+func.func private @bounds() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"n", tensor<?xi64>, [0]>, #posenc.arg<"t", tensor<?x?xi32>, [0, 1]>, #posenc.arg<"k", tensor<?x16x?x8xf32>, [2, 3]>], outputs = [], sizes = [-1, -1, -1, -1], in_place = [], bounds = [#posenc.bound<kind = lengths, input = 0, limit = [16, -2]>, #posenc.bound<lengths = 0, kind = pages, each = [16], limit = [-3], input = 1>, #posenc.bound<kind = heads, input = 2, limit = [-4], each = [32]>]>}
+
+// CHECK: func.func private @bound_starts() attributes {test.attr = #posenc.bound<kind = starts, input = 4, limit = [-1], each = [-2]>}
+func.func private @bound_starts() attributes {test.attr = #posenc.bound<kind = starts, input = 4, limit = [-1], each = [-2]>}
+
+// CHECK: func.func private @bound_slots() attributes {test.attr = #posenc.bound<kind = slots, input = 2, limit = [-1, 16]>}
+func.func private @bound_slots() attributes {test.attr = #posenc.bound<kind = slots, input = 2, limit = [-1, 16]>}
+
+// CHECK: func.func private @by_inputs(memref<4xf32>, index, index) attributes {{.*}}posenc.chunked = "inputs"}
+func.func private @by_inputs(memref<4xf32>, index, index) attributes {
+  posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4xf32>, []>], sizes = [], in_place = [-1]>,
+  posenc.chunked = "inputs"
+}
+
 // The dialect's own attributes of functions, arguments and results.
 // CHECK: func.func private @kernel(memref<4x8xf32> {posenc.name = "x"}, index, index)
 // CHECK-SAME: attributes {posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4x8xf32>, []>], sizes = [], in_place = [-1]>, posenc.chunked}

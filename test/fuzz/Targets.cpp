@@ -52,6 +52,7 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "posenc-decompose-kv-append",
     "posenc-decompose-rope",
     "posenc-emit-c-interface",
+    "posenc-erase-bf16",
     "posenc-expand-bf16",
     "posenc-expand-math",
     "posenc-fuse-ropes",

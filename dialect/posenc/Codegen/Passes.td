@@ -119,6 +119,16 @@ def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def PosencEraseBF16Pass : Pass<"posenc-erase-bf16"> {
+  let summary = "Turn bf16 of the LLVM dialect into i16";
+  let description = [{
+    Where bf16 is only moved: without AVX512-BF16 the backend has no vectors of
+    it, and makes calls of what optimizations do with them. A module that
+    computes with bf16 is left as it is.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def PosencExpandMathPass : Pass<"posenc-expand-math"> {
   let summary = "Turn functions of math into arithmetic";
   let description = [{
@@ -183,8 +193,8 @@ def ConvertPosencAttentionToVectorPass
     queries see a key and others do not.
 
     Operations that this does not serve are left as they are, with a remark:
-    f64, packed tokens, a head that is no multiple of 8 up to 256, and functions
-    in regions that would be calls.
+    f64, heads wider than 256, a number of heads that is not known, and
+    functions in regions that would be calls.
   }];
 }
 
@@ -194,7 +204,9 @@ def PosencSplitChunksPass
   let description = [{
     A kernel whose work is one `scf.forall` gets two more arguments, a chunk's
     index and the number of chunks, and loops over that part of the iterations.
-    Iterations are independent, so results do not depend on the number.
+    Iterations are independent, so results do not depend on the number. Where an
+    `scf.if` before the loop does something, as to copy a cache that is not
+    updated in place, the first chunk does that and all iterations.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];

@@ -31,9 +31,10 @@ def PosencDialect : Dialect {
     Products of f16 and bf16 tensors are formed in f32 and rounded once.
 
     Attributes of functions: `posenc.abi`, a `#posenc.abi`, is the C signature
-    of a kernel; the unit attribute `posenc.chunked` says that its last two
-    arguments are a chunk's index and the number of chunks that its work is
-    split into. The string `posenc.name` on an argument or a result is its name
+    of a kernel; `posenc.chunked` says that its last two arguments are a chunk's
+    index and the number of chunks that its work is split into, which follows
+    from the size of its outputs, or with `posenc.chunked = "inputs"` from that
+    of the inputs that no output may be. The string `posenc.name` on an argument or a result is its name
     in headers and metadata.
   }];
   // What folds and canonicalizations create.

@@ -108,30 +108,52 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
          llvm::zip_equal(tensor.getShape(), layout.getDimWords(index)))
       dims.append({word, ShapedType::isDynamic(size) ? -1 : size});
   }
+  SmallVector<int64_t> bounds;
+  for (BoundAttr bound : abi.getBounds()) {
+    bounds.append({static_cast<int64_t>(bound.getKind()), bound.getInput(),
+                   bound.getLengths()});
+    auto addFactor = [&](ArrayRef<int64_t> factors, size_t number,
+                         int64_t absent) {
+      int64_t factor = number < factors.size() ? factors[number] : absent;
+      if (factor < 0 && number < factors.size())
+        bounds.append({layout.getSizeWord(-1 - factor), -1});
+      else
+        bounds.append({-1, factor});
+    };
+    addFactor(bound.getLimit(), 0, 1);
+    addFactor(bound.getLimit(), 1, 1);
+    addFactor(bound.getEach(), 0, -1);
+  }
   std::string base = (kernel.getName() + ".").str();
   createText(base + "names", names);
   createTable(base + "arguments", arguments);
   createTable(base + "dims", dims);
   createTable(base + "sizes", SmallVector<int64_t>(abi.getSizes()));
+  createTable(base + "bounds", bounds);
   createVariants(kernel);
+
+  // As kNotChunked, kByOutputs and kByInputs.
+  Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
+  int64_t chunkedBy = !chunked ? 0 : isa<UnitAttr>(chunked) ? 1 : 2;
 
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
-  SmallVector<Type> types(5, pointer);
-  types.append(6, i64);
+  SmallVector<Type> types(6, pointer);
+  types.append(7, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal,
                                        base + "description", Attribute());
   builder.createBlock(&global.getInitializer());
   SmallVector<Value> fields;
-  for (StringRef table : {"names", "arguments", "dims", "sizes", "variants"})
+  for (StringRef table :
+       {"names", "arguments", "dims", "sizes", "variants", "bounds"})
     fields.push_back(address(loc, base + table.str()));
   for (int64_t number :
        {numInputs, static_cast<int64_t>(abi.getOutputs().size()),
         static_cast<int64_t>(abi.getSizes().size()), layout.getNumWords(),
-        static_cast<int64_t>(cpuFeatures.size()),
-        int64_t{kernel->hasAttr(PosencDialect::kChunkedAttrName)}})
+        static_cast<int64_t>(cpuFeatures.size()), chunkedBy,
+        static_cast<int64_t>(abi.getBounds().size())})
     fields.push_back(constant(loc, number));
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [number, field] : llvm::enumerate(fields))

@@ -24,22 +24,67 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The only loop over positions of a function that does nothing else, or null.
-static scf::ForallOp getOnlyForall(FunctionOpInterface function) {
+namespace {
+/// The only loop over positions of a function that does nothing else but what
+/// depends on conditions, before the loop.
+struct Work {
+  scf::ForallOp forall;
+  SmallVector<scf::IfOp> before;
+};
+} // namespace
+
+/// The work of a function; without a loop if it is something else.
+static Work getWork(FunctionOpInterface function) {
+  Work work;
   if (!llvm::hasSingleElement(function.getFunctionBody()))
-    return nullptr;
-  scf::ForallOp only;
+    return {};
   for (Operation &op :
        function.getFunctionBody().front().without_terminator()) {
+    auto branch = dyn_cast<scf::IfOp>(op);
     if (auto forall = dyn_cast<scf::ForallOp>(op)) {
-      if (only)
-        return nullptr;
-      only = forall;
+      if (work.forall)
+        return {};
+      work.forall = forall;
+    } else if (branch && !work.forall && branch.getNumResults() == 0 &&
+               !branch.elseBlock()) {
+      work.before.push_back(branch);
     } else if (!isPure(&op) && !isa<memref::AllocaOp>(op)) {
-      return nullptr;
+      return {};
     }
   }
-  return only;
+  return work;
+}
+
+/// Lets the first chunk do all iterations, and what comes before them, where
+/// there is something: others cannot wait for it. The rewriter stands in front
+/// of the loop from `first` to `last`.
+static void joinChunks(RewriterBase &rewriter, ArrayRef<scf::IfOp> before,
+                       Value chunk, Value total, Value &first, Value &last) {
+  Location loc = chunk.getLoc();
+  auto isFirstChunk = [&]() -> Value {
+    Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, chunk,
+                                 zero);
+  };
+  Value isJoined;
+  for (scf::IfOp branch : before) {
+    Value condition = branch.getCondition();
+    isJoined =
+        isJoined
+            ? Value(arith::OrIOp::create(rewriter, loc, isJoined, condition))
+            : condition;
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(branch);
+    Value both =
+        arith::AndIOp::create(rewriter, loc, condition, isFirstChunk());
+    rewriter.modifyOpInPlace(
+        branch, [&] { branch.getConditionMutable().assign(both); });
+  }
+  Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+  Value mine =
+      arith::SelectOp::create(rewriter, loc, isFirstChunk(), zero, total);
+  first = arith::SelectOp::create(rewriter, loc, isJoined, mine, first);
+  last = arith::SelectOp::create(rewriter, loc, isJoined, total, last);
 }
 
 namespace {
@@ -53,7 +98,7 @@ struct SplitChunks final
         function->hasAttr(PosencDialect::kChunkedAttrName) ||
         function.isExternal())
       return;
-    scf::ForallOp forall = getOnlyForall(function);
+    auto [forall, before] = getWork(function);
     if (!forall || forall.getNumResults() != 0 || forall.getRank() == 0 ||
         !llvm::all_of(forall.getMixedLowerBound(), isZeroInteger))
       return;
@@ -67,7 +112,11 @@ struct SplitChunks final
         return signalPassFailure();
     Value chunk = function.getArgument(numArguments);
     Value numChunks = function.getArgument(numArguments + 1);
-    function->setAttr(PosencDialect::kChunkedAttrName, rewriter.getUnitAttr());
+    // Of caches that are copied only where they are not updated in place, what
+    // is new counts.
+    function->setAttr(PosencDialect::kChunkedAttrName,
+                      before.empty() ? Attribute(rewriter.getUnitAttr())
+                                     : rewriter.getStringAttr("inputs"));
 
     // Iterations [total*chunk/numChunks, total*(chunk+1)/numChunks).
     rewriter.setInsertionPoint(forall);
@@ -90,6 +139,8 @@ struct SplitChunks final
     Value first = bound(chunk);
     Value last =
         bound(arith::AddIOp::create(rewriter, loc, chunk, constant(1)));
+    if (!before.empty())
+      joinChunks(rewriter, before, chunk, total, first, last);
     auto loop = scf::ForOp::create(rewriter, loc, first, last, constant(1));
 
     // Row-major: the last size varies fastest.

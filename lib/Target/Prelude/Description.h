@@ -34,6 +34,14 @@ struct Dim {
   int64_t size; /* if it is static */
 };
 
+/* What must hold of the numbers of an input, as #posenc.bound says it. */
+struct Bound {
+  int64_t kind, input;
+  int64_t lengths;     /* the input that has them, or -1 */
+  struct Dim limit[2]; /* its factors */
+  struct Dim each;     /* -1: none */
+};
+
 struct Variant {
   int64_t cpuFeatures; /* bits of CpuFeature in Codegen/CInterface.h */
   Packed packed;
@@ -45,9 +53,14 @@ struct Description {
   const struct Dim *dims;
   const int64_t *sizes; /* -1, or the scalar input that gives the size */
   const struct Variant *variants; /* best first */
+  const struct Bound *bounds;
   int64_t numInputs, numOutputs, numSizes, numWords, numVariants;
-  int64_t isChunked;
+  int64_t isChunked, numBounds;
 };
+
+/* What tells how much work there is to be split: all that is written, or, of
+ * updates of a cache, what is new. */
+enum { kNotChunked, kByOutputs, kByInputs };
 
 /* What entries return; createHeader explains them to users. */
 enum {
@@ -62,7 +75,8 @@ enum {
   kShape,
   kStride,
   kAlignment,
-  kArguments /* of TVM FFI only */
+  kArguments, /* of TVM FFI only */
+  kIndex
 };
 
 static inline int64_t getNumArguments(const struct Description *description) {

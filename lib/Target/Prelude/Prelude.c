@@ -12,6 +12,7 @@
  * but libgomp, and that only with POSENC_OPENMP. */
 
 #include "Cpu.h"
+#include "Indices.h"
 #include "Memory.h"
 #include "Tensors.h"
 #include "TvmFfi.h"
@@ -111,15 +112,38 @@ findVariant(const struct Description *description) {
   return NULL;
 }
 
+/* The bytes of the inputs that no output may be. */
+static int64_t getInputBytes(const struct Call *call) {
+  const struct Description *description = call->description;
+  int64_t total = 0;
+  for (int64_t i = 0; i < description->numInputs; ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    int64_t bytes = argument->bits / 8;
+    for (int64_t dim = 0; dim < argument->rank; ++dim)
+      bytes *= getSize(description, argument, dim, call->words);
+    for (int64_t j = description->numInputs; j < getNumArguments(description);
+         ++j)
+      if (description->arguments[j].inPlace == i)
+        bytes = 0;
+    total += bytes;
+  }
+  return total;
+}
+
 /* Runs the kernel on what is in the words, if its memory is as it should. */
 static int32_t run(struct Call *call, const struct Variant *variant) {
   int64_t outputBytes;
   int32_t code = checkMemory(call, &outputBytes);
+  if (!code)
+    code = checkIndices(call);
   if (code || outputBytes == 0)
     return code;
   int64_t numChunks = 1;
   if (call->description->isChunked) {
-    numChunks = outputBytes / BYTES_PER_CHUNK;
+    int64_t bytes = call->description->isChunked == kByInputs
+                        ? getInputBytes(call)
+                        : outputBytes;
+    numChunks = bytes / BYTES_PER_CHUNK;
     numChunks = numChunks < 1            ? 1
                 : numChunks > MAX_CHUNKS ? MAX_CHUNKS
                                          : numChunks;
