@@ -181,6 +181,10 @@ AttentionResult attention(const Array &queries, const Array &keys,
   // Rows that no ragged sequence covers stay as rows that see nothing.
   const size_t rows = size_t(numElements(result.logSumExp.shape));
   result.logSumExp.values.assign(rows, -infinity);
+  for (size_t row = 0; row < rows && !spec.sinks.empty(); ++row) {
+    size_t head = q.tokenMajor ? row : row / size_t(q.tokens);
+    result.logSumExp.values[row] = spec.sinks[head % size_t(q.heads)];
+  }
   result.largestValue.assign(rows, 0);
   result.output.values.assign(rows * size_t(v.width), 0);
   result.output.magnitude.assign(rows * size_t(v.width), -1);

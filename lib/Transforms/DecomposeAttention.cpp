@@ -151,8 +151,8 @@ void Decomposition::chooseTiles() {
   auto size = [&](Value tensor, int64_t dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);
   };
-  numBatch = op.arePackedQueries() ? apply(builder.getAffineDimExpr(0) - 1,
-                                           {size(op.getCuSeqlens()[0], 0)})
+  // What is behind the last packed entry is an entry, too, without keys.
+  numBatch = op.arePackedQueries() ? size(op.getCuSeqlens()[0], 0)
                                    : size(op.getQuery(), 0);
   numQueryHeads = size(op.getQuery(), op.getQueryHeadDim());
   numKeyHeads = size(op.getKey(), op.getKeyHeadDim());
@@ -190,17 +190,27 @@ void Decomposition::findTile(ValueRange loops) {
   }
 
   // Entry `b` of a packed tensor is [list[b], list[b+1]).
+  Value isEntry, next;
+  if (op.arePackedQueries()) {
+    Value last = sub(toValue(numBatch), constant(1));
+    isEntry = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                    batch, last);
+    next = arith::SelectOp::create(builder, loc, isEntry,
+                                   add(batch, constant(1)), last);
+  }
   auto loadRange = [&](Value list) {
     Value begin = loadIndex(builder, loc, list, batch);
-    Value next = add(batch, constant(1));
     Value end = loadIndex(builder, loc, list, next);
-    return std::pair<Value, Value>(begin, sub(end, begin));
+    return std::pair<Value, Value>(begin, end);
   };
   OpFoldResult count = numQueries;
   OpFoldResult first = apply(d0 * queriesPerTile, {loops[2]});
   if (op.arePackedQueries()) {
-    auto [begin, own] = loadRange(op.getCuSeqlens()[0]);
+    auto [begin, end] = loadRange(op.getCuSeqlens()[0]);
     queryStart = begin;
+    end = arith::SelectOp::create(builder, loc, isEntry, end,
+                                  toValue(numQueries));
+    Value own = sub(end, begin);
     count = own;
     // There are as many tiles as the longest entry could have.
     first =
@@ -209,9 +219,23 @@ void Decomposition::findTile(ValueRange loops) {
   queries = {first, clip(queriesPerTile, first, count), firstHead,
              attr(headsPerTile)};
 
-  if (op.arePackedKeys())
-    std::tie(keyStart, length) = loadRange(op.getCuSeqlens()[1]);
-  else if (op.getLengths())
+  if (op.arePackedKeys()) {
+    auto [begin, end] = loadRange(op.getCuSeqlens()[1]);
+    keyStart = begin;
+    length = sub(end, begin);
+  } else if (isEntry) {
+    length = scf::IfOp::create(
+                 builder, loc, isEntry,
+                 [&](OpBuilder &b, Location l) {
+                   scf::YieldOp::create(
+                       b, l, loadIndex(b, l, op.getLengths(), batch));
+                 },
+                 [&](OpBuilder &b, Location l) {
+                   Value none = arith::ConstantIndexOp::create(b, l, 0);
+                   scf::YieldOp::create(b, l, none);
+                 })
+                 .getResult(0);
+  } else if (op.getLengths())
     length = loadIndex(builder, loc, op.getLengths(), batch);
   else
     length = toValue(numKeys);

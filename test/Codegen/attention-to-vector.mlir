@@ -152,3 +152,75 @@ func.func @two(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
     ins(%o, %o, %o : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%q : memref<1x1x?x8xf32>)
   return
 }
+
+// -----
+
+// A tile of packed queries finds its entry by bisection; what is behind the
+// last entry is one, too, without keys. No list leads beyond a tensor.
+// CHECK-LABEL: func.func @packed
+// CHECK-SAME: (%[[Q:.*]]: memref<?x2x8xf32>, %[[C:.*]]: memref<?xi32>, %[[O:.*]]: memref<?x2x8xf32>)
+// CHECK: %[[T:.*]] = memref.dim %[[Q]], %c0
+// CHECK: scf.forall (%{{.*}}, %[[TILE:.*]]) in (2, %{{.*}}) {
+// CHECK: scf.while
+// CHECK: scf.condition
+// CHECK: memref.load %[[C]]
+// CHECK: arith.cmpi sle, %{{.*}}, %[[TILE]]
+// CHECK: scf.yield
+// CHECK: arith.minsi %{{.*}}, %[[T]]
+// CHECK: scf.if
+// CHECK: vector.load %[[Q]][%{{.*}}, %{{.*}}, %{{.*}}]
+func.func @packed(%q: memref<?x2x8xf32>, %c: memref<?xi32>, %o: memref<?x2x8xf32>) {
+  posenc.attention ins(%q, %q, %q : memref<?x2x8xf32>, memref<?x2x8xf32>, memref<?x2x8xf32>)
+    cu_seqlens(%c, %c : memref<?xi32>, memref<?xi32>) outs(%o : memref<?x2x8xf32>)
+  return
+}
+
+// -----
+
+// A head that no vector divides ends in shorter ones; the last columns of
+// values are filled up with zeros, which are summed.
+// CHECK-LABEL: func.func @odd
+// CHECK-SAME: (%[[Q:.*]]: memref<1x1x?x13xbf16>, %[[V:.*]]: memref<1x1x?x7xbf16>, %[[O:.*]]: memref<1x1x?x7xbf16>)
+// CHECK: vector.load %[[Q]]{{.*}} vector<8xbf16>
+// CHECK: vector.load %[[Q]]{{.*}} vector<4xbf16>
+// CHECK: vector.load %[[Q]]{{.*}} vector<1xbf16>
+// CHECK: vector.store %cst{{.*}}, %[[ROWS:[a-z0-9_]+]][%[[ROW:[a-z0-9]+]], %c0] : memref<96x16xf32>, vector<8xf32>
+// CHECK-NEXT: vector.load %[[V]]{{.*}} vector<4xbf16>
+// CHECK: vector.store %{{.*}}, %[[ROWS]][%[[ROW]], %c0]
+// CHECK: vector.load %[[V]]{{.*}} vector<2xbf16>
+// CHECK: vector.load %[[V]]{{.*}} vector<1xbf16>
+// CHECK: scf.for {{.*}} = %c0 to %c7 step %c4
+// CHECK: vector.store %{{.*}}, %[[O]]{{.*}} vector<4xbf16>
+// CHECK: vector.store %{{.*}}, %[[O]]{{.*}} vector<2xbf16>
+// CHECK: vector.store %{{.*}}, %[[O]]{{.*}} vector<1xbf16>
+func.func @odd(%q: memref<1x1x?x13xbf16>, %v: memref<1x1x?x7xbf16>, %o: memref<1x1x?x7xbf16>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %v : memref<1x1x?x13xbf16>, memref<1x1x?x13xbf16>, memref<1x1x?x7xbf16>) outs(%o : memref<1x1x?x7xbf16>)
+  return
+}
+
+// -----
+
+// With masks, a value that is not finite is kept from queries that do not see
+// it; without, none does not see it.
+// CHECK-LABEL: func.func @unsafe
+// CHECK: %[[UNSAFE:.*]] = arith.cmpf uno
+// CHECK: scf.if %[[UNSAFE]] {
+// CHECK: arith.cmpf oeq
+// CHECK: arith.select
+// CHECK: } else {
+func.func @unsafe(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention causal query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @safe
+// CHECK-NOT: arith.cmpf uno
+func.func @safe(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+  return
+}

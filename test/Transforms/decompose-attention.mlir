@@ -107,25 +107,51 @@ func.func @normed(%q: tensor<?x?x2x16xf16>, %w: tensor<16xf16>) -> tensor<?x?x2x
 // -----
 
 // An entry has the tokens between two numbers of the list; tiles beyond them
-// are empty.
+// are empty. The last entry is what is behind the last number, without keys.
 // CHECK-LABEL: func.func @packed(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x2x16xf32>, %[[K:.*]]: tensor<?x2x16xf32>, %[[A:.*]]: tensor<?xi32>, %[[C:.*]]: tensor<?xi32>)
-// CHECK:         scf.forall (%[[I:.*]], %[[H:.*]], %[[T:.*]]) in
+// CHECK-DAG:     %[[N:.*]] = tensor.dim %[[A]], %c0
+// CHECK-DAG:     %[[ALL:.*]] = tensor.dim %[[Q]], %c0
+// CHECK:         scf.forall (%[[I:.*]], %[[H:.*]], %[[T:.*]]) in (%[[N]],
+// CHECK:           %[[LAST:.*]] = arith.subi %[[N]], %c1
+// CHECK:           %[[IS:.*]] = arith.cmpi slt, %[[I]], %[[LAST]]
+// CHECK:           %[[NEXT:.*]] = arith.select %[[IS]], %{{.*}}, %[[LAST]]
 // CHECK:           %[[X:.*]] = tensor.extract %[[A]][%[[I]]]
 // CHECK:           %[[START:.*]] = arith.index_cast %[[X]]
-// CHECK:           %[[LQ:.*]] = arith.subi %{{.*}}, %[[START]]
+// CHECK:           tensor.extract %[[A]][%[[NEXT]]]
+// CHECK:           %[[END:.*]] = arith.select %[[IS]], %{{.*}}, %[[ALL]]
+// CHECK:           %[[LQ:.*]] = arith.subi %[[END]], %[[START]]
 // CHECK:           %[[FIRST:.*]] = arith.minsi %{{.*}}, %[[LQ]]
 // CHECK:           tensor.extract %[[C]][%[[I]]]
+// CHECK:           tensor.extract %[[C]][%[[NEXT]]]
 // CHECK:           %[[TOKEN:.*]] = arith.addi %[[START]], %[[FIRST]]
 // CHECK:           tensor.extract_slice %[[Q]][%[[TOKEN]],
 // CHECK:           arith.select
 // CHECK:           scf.for
 // VECTORS-LABEL: func.func @packed(
-// VECTORS:         posenc.online_attention
+// VECTORS:         posenc.attention
 func.func @packed(%q: tensor<?x2x16xf32>, %k: tensor<?x2x16xf32>, %a: tensor<?xi32>, %c: tensor<?xi32>) -> tensor<?x2x16xf32> {
   %r = posenc.attention ins(%q, %k, %k : tensor<?x2x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>)
     cu_seqlens(%a, %c : tensor<?xi32>, tensor<?xi32>) outs(%q : tensor<?x2x16xf32>)
   return %r : tensor<?x2x16xf32>
+}
+
+// -----
+
+// Lengths are those of entries: there is none of what is behind the last.
+// CHECK-LABEL: func.func @caches(
+// CHECK-SAME:    %[[N:[a-z0-9]*]]: tensor<?xi64>
+// CHECK:         scf.forall (%[[I:.*]], %{{.*}}, %{{.*}}) in
+// CHECK:           scf.if
+// CHECK-NEXT:        tensor.extract %[[N]][%[[I]]]
+// CHECK:           } else {
+// CHECK-NEXT:        scf.yield %c0
+// VECTORS-LABEL: func.func @caches(
+// VECTORS:         posenc.online_attention
+func.func @caches(%q: tensor<?x2x16xf64>, %k: tensor<?x?x2x16xf64>, %n: tensor<?xi64>, %a: tensor<?xi32>) -> tensor<?x2x16xf64> {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x2x16xf64>, tensor<?x?x2x16xf64>, tensor<?x?x2x16xf64>)
+    lengths(%n : tensor<?xi64>) cu_seqlens(%a : tensor<?xi32>) outs(%q : tensor<?x2x16xf64>)
+  return %r : tensor<?x2x16xf64>
 }
 
 // -----

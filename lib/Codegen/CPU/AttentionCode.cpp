@@ -233,9 +233,21 @@ SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
 
 SmallVector<Value> mlir::posenc::getRowIndices(Value batch, Value head,
                                                Value token, unsigned headDim) {
-  SmallVector<Value> at{batch, token};
+  SmallVector<Value> at{token};
+  if (batch)
+    at.insert(at.begin(), batch);
   at.insert(at.begin() + headDim, head);
   return at;
+}
+
+SmallVector<Value> mlir::posenc::getQueryIndices(ImplicitLocOpBuilder &builder,
+                                                 AttentionOp op, Value batch,
+                                                 Value start, Value head,
+                                                 Value token) {
+  if (start)
+    return getRowIndices(/*batch=*/nullptr, head,
+                         addIndex(builder, start, token), op.getQueryHeadDim());
+  return getRowIndices(batch, head, token, op.getQueryHeadDim());
 }
 
 SmallVector<Value> mlir::posenc::getKeyIndices(ImplicitLocOpBuilder &builder,
@@ -243,6 +255,10 @@ SmallVector<Value> mlir::posenc::getKeyIndices(ImplicitLocOpBuilder &builder,
                                                const AttentionTask &task,
                                                Value key) {
   Value batch = task.batch;
+  if (task.keyStart)
+    return getRowIndices(/*batch=*/nullptr, task.keyHead,
+                         addIndex(builder, task.keyStart, key),
+                         op.getKeyHeadDim());
   if (Value table = op.getBlockTable()) {
     Value size =
         getDimSize(builder, builder.getLoc(), op.getKey(), op.getKeyTokenDim());

@@ -111,11 +111,14 @@ struct AttentionTask {
   Value firstToken, numTokens, numGroups, firstPlace;
   /// All valid keys of the batch entry.
   Value numKeys;
+  /// Where the entry's tokens begin among packed queries, and its keys among
+  /// packed keys; null where these have a batch dimension.
+  Value queryStart, keyStart;
 };
 
 /// The values of a group of queries and the keys that are packed.
 struct AttentionBlock {
-  Value batch, queryHead;
+  Value batch, queryHead, queryStart;
   /// The number of the group on the stack.
   Value group;
   /// The first token and its place, and those of the last lane that is one.
@@ -233,7 +236,8 @@ public:
   AttentionRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 bool isKey, int64_t numSlots);
 
-  /// Readies the rotation of a token in a slot.
+  /// Readies the rotation of a token in a slot; `batch` is null where tokens
+  /// are packed.
   void preparePosition(ImplicitLocOpBuilder &builder, Value batch, Value token,
                        Value place, Value slot) const;
   void emitRow(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
@@ -274,9 +278,14 @@ void emitDecode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// its page if there is a table of them.
 SmallVector<Value> getKeyIndices(ImplicitLocOpBuilder &builder, AttentionOp op,
                                  const AttentionTask &task, Value key);
-/// The indices of a token's row in a tensor of heads, but for the last.
+/// The indices of a token's row in a tensor of heads, but for the last;
+/// `batch` is null where it has no batch dimension.
 SmallVector<Value> getRowIndices(Value batch, Value head, Value token,
                                  unsigned headDim);
+/// The same for queries and results; `start` is null unless they are packed.
+SmallVector<Value> getQueryIndices(ImplicitLocOpBuilder &builder,
+                                   AttentionOp op, Value batch, Value start,
+                                   Value head, Value token);
 
 } // namespace mlir::posenc
 

@@ -34,8 +34,9 @@ bool mlir::posenc::isDecode(AttentionOp op, const VectorTarget &target) {
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
   return query.getDimSize(op.getQueryTokenDim()) == 1 &&
-         query.getShape().back() % lanes == 0 && valueDim % lanes == 0 &&
-         op.getScore().empty() && op.getWhere().empty() && !op.getMask();
+         op.getCuSeqlens().empty() && query.getShape().back() % lanes == 0 &&
+         valueDim % lanes == 0 && op.getScore().empty() &&
+         op.getWhere().empty() && !op.getMask();
 }
 
 namespace {

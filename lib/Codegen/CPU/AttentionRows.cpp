@@ -46,8 +46,11 @@ void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
   if (!rotation)
     return;
   Location loc = builder.getLoc();
+  SmallVector<Value> at{token};
+  if (batch)
+    at.insert(at.begin(), batch);
   PositionTable::Position position =
-      positions ? table->loadPosition(builder, loc, positions, {batch, token})
+      positions ? table->loadPosition(builder, loc, positions, at)
                 : table->loadPosition(builder, loc, place,
                                       Value(createIndex(builder, 0)));
   RowRotation one = rotation->at(slot);
@@ -202,16 +205,20 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
     Value token = addIndex(builder, task.firstToken, first);
     Value place = addIndex(builder, task.firstPlace, first);
     createLoop(builder, zero, count, 1, [&](Value row) {
-      rows.preparePosition(builder, task.batch, addIndex(builder, token, row),
-                           addIndex(builder, place, row), row);
+      Value mine = addIndex(builder, token, row);
+      if (task.queryStart)
+        mine = addIndex(builder, task.queryStart, mine);
+      rows.preparePosition(builder, task.queryStart ? Value() : task.batch,
+                           mine, addIndex(builder, place, row), row);
     });
     emitZeros(builder, code, code.rows, count, group);
     createLoop(
         builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
           createLoop(builder, zero, count, 1, [&](Value row) {
-            SmallVector<Value> at = getRowIndices(
-                task.batch, addIndex(builder, task.queryHead, head),
-                addIndex(builder, token, row), op.getQueryHeadDim());
+            SmallVector<Value> at =
+                getQueryIndices(builder, op, task.batch, task.queryStart,
+                                addIndex(builder, task.queryHead, head),
+                                addIndex(builder, token, row));
             rows.emitRow(builder, op.getQuery(), at, code.dim, code.rows, row,
                          row);
           });
@@ -266,9 +273,9 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());
   createLoop(builder, createIndex(builder, 0), count, 1, [&](Value row) {
-    SmallVector<Value> at = getRowIndices(block.batch, block.queryHead,
-                                          addIndex(builder, block.token, row),
-                                          op.getQueryHeadDim());
+    SmallVector<Value> at =
+        getQueryIndices(builder, op, block.batch, block.queryStart,
+                        block.queryHead, addIndex(builder, block.token, row));
     if (Value logSum = op.getLogSumInit())
       memref::StoreOp::create(
           builder,
@@ -303,7 +310,11 @@ void mlir::posenc::emitKeyRows(ImplicitLocOpBuilder &builder,
   createLoop(builder, zero, count, 1, [&](Value row) {
     Value key = addIndex(builder, first, row);
     SmallVector<Value> at = getKeyIndices(builder, op, task, key);
-    rows.preparePosition(builder, task.batch, key, key, zero);
+    if (task.keyStart)
+      rows.preparePosition(builder, /*batch=*/nullptr,
+                           addIndex(builder, task.keyStart, key), key, zero);
+    else
+      rows.preparePosition(builder, task.batch, key, key, zero);
     rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero);
   });
 }

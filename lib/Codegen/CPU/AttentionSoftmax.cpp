@@ -128,13 +128,16 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
             storeVector(builder, maximum, code.maxima, {group, lane});
             storeVector(builder, total, code.totals, {group, lane});
           });
-          createLoop(builder, begin, createIndex(builder, code.valueDim), 1,
-                     [&](Value d) {
-                       forLanes([&](Value lane) {
-                         storeVector(builder, zero, code.sums,
-                                     {group, d, lane});
-                       });
-                     });
+          // Columns beyond the last are summed, too.
+          int64_t columns =
+              llvm::divideCeil(code.valueDim, tiles.valueColumns) *
+              tiles.valueColumns;
+          createLoop(
+              builder, begin, createIndex(builder, columns), 1, [&](Value d) {
+                forLanes([&](Value lane) {
+                  storeVector(builder, zero, code.sums, {group, d, lane});
+                });
+              });
         });
       });
 }

@@ -30,8 +30,6 @@ std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
   Type element = getElementTypeOrSelf(op.getQuery().getType());
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return "elements are not f32, f16 or bf16";
-  if (!op.getCuSeqlens().empty())
-    return "its tokens are packed";
   auto query = cast<ShapedType>(op.getQuery().getType());
   auto key = cast<ShapedType>(op.getKey().getType());
   if (query.isDynamicDim(op.getQueryHeadDim()) ||
@@ -41,10 +39,9 @@ std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
     return "it has no heads";
   for (Value tensor : {op.getKey(), op.getValue()}) {
     int64_t dim = cast<ShapedType>(tensor.getType()).getShape().back();
-    constexpr int64_t multiple = 8, most = 256;
-    if (dim % multiple != 0 || dim > most)
-      return ("a head of " + Twine(dim) + " is not a multiple of " +
-              Twine(multiple) + " up to " + Twine(most))
+    constexpr int64_t most = 256;
+    if (dim > most)
+      return ("a head of " + Twine(dim) + " is wider than " + Twine(most))
           .str();
   }
   return getRegionObstacle(op);
@@ -118,6 +115,7 @@ static void forEachGroup(ImplicitLocOpBuilder &builder,
                      builder, group, subIndex(builder, task.numTokens, first));
                  AttentionBlock block;
                  block.batch = task.batch;
+                 block.queryStart = task.queryStart;
                  block.queryHead = addIndex(builder, task.queryHead, head);
                  block.group = addIndex(
                      builder, mulIndex(builder, head, tiles.getGroupsPerHead()),
@@ -136,6 +134,20 @@ static void forEachGroup(ImplicitLocOpBuilder &builder,
 // Tasks
 //===----------------------------------------------------------------------===//
 
+static Value loadIndex(ImplicitLocOpBuilder &builder, Value memref,
+                       ValueRange at) {
+  Value value = memref::LoadOp::create(builder, memref, at);
+  return builder.createOrFold<arith::IndexCastOp>(builder.getIndexType(),
+                                                  value);
+}
+
+/// `index`, held between 0 and `most`.
+static Value clampIndex(ImplicitLocOpBuilder &builder, Value index,
+                        Value most) {
+  return maxIndex(builder, createIndex(builder, 0),
+                  minIndex(builder, index, most));
+}
+
 static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
                          Value batch) {
   Value capacity =
@@ -145,13 +157,140 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
   if (Value table = op.getBlockTable())
     capacity = arith::MulIOp::create(
         builder, capacity, getDimSize(builder, builder.getLoc(), table, 1));
-  Value length =
-      memref::LoadOp::create(builder, op.getLengths(), ValueRange(batch));
-  if (!length.getType().isIndex())
-    length =
-        arith::IndexCastOp::create(builder, builder.getIndexType(), length);
-  Value zero = createIndex(builder, 0);
-  return maxIndex(builder, zero, minIndex(builder, length, capacity));
+  return clampIndex(builder, loadIndex(builder, op.getLengths(), batch),
+                    capacity);
+}
+
+namespace {
+/// Packed tokens. What is behind the last entry is an entry, too.
+class PackedTokens {
+public:
+  PackedTokens(ImplicitLocOpBuilder &builder, Value starts, Value size)
+      : b(builder), starts(starts), size(size),
+        numEntries(
+            addIndex(b, getDimSize(b, b.getLoc(), starts, /*dim=*/0), -1)) {}
+
+  Value getNumEntries() const { return numEntries; }
+  /// Never beyond the tensor, whatever the list has.
+  Value getStart(Value entry) {
+    return clampIndex(b, loadIndex(b, starts, entry), size);
+  }
+  /// `endOfLast` is that of the one behind the last.
+  Value getLength(Value entry, Value endOfLast) {
+    Value start = getStart(entry);
+    Value next = minIndex(b, addIndex(b, entry, 1), numEntries);
+    Value isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, entry, numEntries);
+    Value end = arith::SelectOp::create(b, isLast, endOfLast, getStart(next));
+    return maxIndex(b, createIndex(b, 0), subIndex(b, end, start));
+  }
+  /// The tiles of `step` tokens of an entry begin at this one; to that of the
+  /// next there are as many as it needs, or one more.
+  Value getFirstTile(Value entry, Value step) {
+    Value number = arith::DivUIOp::create(b, getStart(entry), step);
+    return addIndex(b, number, entry);
+  }
+  Value getNumTiles(Value step) {
+    Value number = b.createOrFold<arith::DivUIOp>(size, step);
+    return addIndex(b, addIndex(b, number, numEntries), 1);
+  }
+  Value findEntry(Value tile, Value step);
+
+private:
+  ImplicitLocOpBuilder &b;
+  Value starts, size, numEntries;
+};
+} // namespace
+
+/// The last entry that begins at the tile or before, by bisection.
+Value PackedTokens::findEntry(Value tile, Value step) {
+  Type index = b.getIndexType();
+  auto inBody = [&](OpBuilder &nested, function_ref<void()> body) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(nested.getInsertionBlock(), nested.getInsertionPoint());
+    body();
+  };
+  auto loop = scf::WhileOp::create(
+      b, TypeRange{index, index}, ValueRange{createIndex(b, 0), numEntries},
+      [&](OpBuilder &nested, Location, ValueRange range) {
+        inBody(nested, [&] {
+          Value isOpen = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                               range[0], range[1]);
+          scf::ConditionOp::create(b, isOpen, range);
+        });
+      },
+      [&](OpBuilder &nested, Location, ValueRange range) {
+        inBody(nested, [&] {
+          Value sum = addIndex(b, addIndex(b, range[0], range[1]), 1);
+          Value middle = arith::DivUIOp::create(b, sum, createIndex(b, 2));
+          Value isBefore = arith::CmpIOp::create(
+              b, arith::CmpIPredicate::sle, getFirstTile(middle, step), tile);
+          Value low = arith::SelectOp::create(b, isBefore, middle, range[0]);
+          Value high = arith::SelectOp::create(b, isBefore, range[1],
+                                               addIndex(b, middle, -1));
+          scf::YieldOp::create(b, ValueRange{low, high});
+        });
+      });
+  return loop.getResult(0);
+}
+
+/// The task at an iteration over batch entries, query heads and tiles; over all
+/// tiles where queries are packed.
+static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
+                              const AttentionCode &code, ValueRange indices,
+                              Value step) {
+  AttentionOp op = code.op;
+  const AttentionTiles &tiles = code.tiles;
+  int64_t queryHeads = cast<ShapedType>(op.getQuery().getType())
+                           .getDimSize(op.getQueryHeadDim());
+  int64_t keyHeads =
+      cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
+  Value tokens = getDimSize(builder, builder.getLoc(), op.getQuery(),
+                            op.getQueryTokenDim());
+  AttentionTask task;
+  task.batch = indices[0];
+  task.queryHead = mulIndex(builder, indices[1], tiles.heads);
+  task.keyHead = arith::DivUIOp::create(
+      builder, task.queryHead, createIndex(builder, queryHeads / keyHeads));
+  if (!op.arePackedQueries()) {
+    task.firstToken = mulIndex(builder, indices[2], tiles.getTokens());
+    task.numKeys = emitNumKeys(builder, op, task.batch);
+  } else {
+    Value zero = createIndex(builder, 0);
+    PackedTokens packed(builder, op.getCuSeqlens()[0], tokens);
+    task.batch = packed.findEntry(indices[2], step);
+    task.queryStart = packed.getStart(task.batch);
+    Value tile =
+        subIndex(builder, indices[2], packed.getFirstTile(task.batch, step));
+    task.firstToken =
+        mulIndex(builder, maxIndex(builder, zero, tile), tiles.getTokens());
+    tokens = packed.getLength(task.batch, tokens);
+    if (op.arePackedKeys()) {
+      PackedTokens keys(builder, op.getCuSeqlens()[1],
+                        getDimSize(builder, builder.getLoc(), op.getKey(),
+                                   op.getKeyTokenDim()));
+      task.keyStart = keys.getStart(task.batch);
+      task.numKeys = keys.getLength(task.batch, task.keyStart);
+    } else {
+      Value isEntry = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
+                                            task.batch, packed.getNumEntries());
+      auto hasKeys = scf::IfOp::create(builder, builder.getIndexType(), isEntry,
+                                       /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(hasKeys.thenBlock());
+      scf::YieldOp::create(builder, emitNumKeys(builder, op, task.batch));
+      builder.setInsertionPointToStart(hasKeys.elseBlock());
+      scf::YieldOp::create(builder, zero);
+      task.numKeys = hasKeys.getResult(0);
+    }
+  }
+  task.numTokens =
+      minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
+  task.numGroups = builder.createOrFold<arith::CeilDivSIOp>(
+      task.numTokens, createIndex(builder, tiles.getGroup()));
+  task.firstPlace = addIndex(builder, task.firstToken,
+                             subIndex(builder, task.numKeys, tokens));
+  return task;
 }
 
 static void convertAttention(AttentionOp op, const VectorTarget &target,
@@ -167,31 +306,29 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   };
   int64_t queryHeads = cast<ShapedType>(op.getQuery().getType())
                            .getDimSize(op.getQueryHeadDim());
-  int64_t keyHeads =
-      cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
   Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
   Value step = createIndex(builder, tiles.getTokens());
   SmallVector<OpFoldResult> sizes{
       getSize(op.getQuery(), 0), builder.getIndexAttr(queryHeads / tiles.heads),
       builder.createOrFold<arith::CeilDivUIOp>(tokens, step)};
+  if (op.arePackedQueries()) {
+    sizes[0] = builder.getIndexAttr(1);
+    sizes[2] =
+        PackedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
+  }
   auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
                                       /*mapping=*/std::nullopt);
   builder.setInsertionPointToStart(forall.getBody());
-
-  AttentionTask task;
-  task.batch = forall.getInductionVar(0);
-  task.queryHead = mulIndex(builder, forall.getInductionVar(1), tiles.heads);
-  task.keyHead = arith::DivUIOp::create(
-      builder, task.queryHead, createIndex(builder, queryHeads / keyHeads));
-  task.firstToken =
-      mulIndex(builder, forall.getInductionVar(2), tiles.getTokens());
-  task.numTokens =
-      minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
-  task.numGroups = builder.createOrFold<arith::CeilDivUIOp>(
-      task.numTokens, createIndex(builder, tiles.getGroup()));
-  task.numKeys = emitNumKeys(builder, op, task.batch);
-  task.firstPlace = addIndex(builder, task.firstToken,
-                             subIndex(builder, task.numKeys, tokens));
+  AttentionTask task = emitTask(builder, code, forall.getInductionVars(), step);
+  if (op.arePackedQueries()) {
+    // Some entries need fewer tiles than they could have.
+    Value hasTokens =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
+                              task.numTokens, createIndex(builder, 0));
+    auto isAny =
+        scf::IfOp::create(builder, hasTokens, /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(isAny.thenBlock());
+  }
 
   Value lastPlace =
       addIndex(builder, task.firstPlace, addIndex(builder, task.numTokens, -1));
