@@ -17,6 +17,13 @@ namespace mlir::posenc {
 struct AttentionForm {
   posenc_dtype dtype = POSENC_F32;
   bool isCausal = false;
+  /// Keys that a query sees, its own the last one.
+  std::optional<int64_t> window = std::nullopt;
+  enum Score { Plain, SoftCap, Alibi, T5 };
+  /// What is done to the scores.
+  Score score = Plain;
+  /// Of a cache, tokens before heads.
+  bool isTokenMajor = false;
   int64_t queryHeads = 32;
   int64_t keyHeads = 8;
   int64_t headDim = 128;

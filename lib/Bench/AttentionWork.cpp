@@ -23,9 +23,9 @@ namespace runtime = ::posenc::runtime;
 namespace {
 
 /// A batch entry: how many keys it has, those that some query sees, and how
-/// many pairs that makes.
+/// many pairs and tiles that makes.
 struct Entry {
-  int64_t keys = 0, firstKey = 0, pairs = 0;
+  int64_t keys = 0, firstKey = 0, pairs = 0, tiles = 0;
 };
 
 } // namespace
@@ -37,22 +37,36 @@ static int64_t getNumber(const runtime::Array &array, int64_t index) {
 
 static Entry countPairs(const AttentionMeaning &meaning, int64_t queries,
                         int64_t keys) {
-  Entry entry = {keys, keys, 0};
+  constexpr int64_t tile = 16;
+  Entry entry = {keys, keys, 0, 0};
+  // Of the queries of a tile.
+  int64_t low = keys, high = -1;
   // Wider windows leave all.
   int64_t widest = std::max<int64_t>(queries, 0) + keys;
   int64_t left = std::min(meaning.windowLeft.value_or(widest), widest);
   int64_t right = std::min(meaning.windowRight.value_or(widest), widest);
   if (meaning.isCausal)
     right = 0;
+  auto finishTile = [&] {
+    if (low <= high)
+      entry.tiles += high / tile - low / tile + 1;
+    low = keys;
+    high = -1;
+  };
   for (int64_t query = 0; query < queries; ++query) {
     int64_t place = query + keys - queries;
     int64_t first = std::max<int64_t>(place - left, 0);
     int64_t last = std::min(place + right, keys - 1);
+    if (query % tile == 0)
+      finishTile();
     if (first > last)
       continue;
     entry.firstKey = std::min(entry.firstKey, first);
     entry.pairs += last - first + 1;
+    low = std::min(low, first);
+    high = std::max(high, last);
   }
+  finishTile();
   return entry;
 }
 
@@ -90,6 +104,15 @@ double mlir::posenc::getFlops(const AttentionMeaning &meaning,
     pairs += double(entry.pairs);
   return pairs * double(query[meaning.queryHeadDim]) *
          (2.0 * double(query.back()) + 2.0 * double(value.back()));
+}
+
+double mlir::posenc::getTiles(const AttentionMeaning &meaning,
+                              llvm::ArrayRef<Input> inputs) {
+  const std::vector<int64_t> &query = inputs[meaning.query].array.shape();
+  double tiles = 0;
+  for (const Entry &entry : getEntries(meaning, inputs))
+    tiles += double(entry.tiles);
+  return tiles * double(query[meaning.queryHeadDim]);
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,6 +20,10 @@ namespace mlir::posenc {
 /// out besides is counted, rotations and exponentials are not.
 double getFlops(const AttentionMeaning &meaning, llvm::ArrayRef<Input> inputs);
 
+/// Tiles of 16 queries and 16 keys in which some query sees a key: what cannot
+/// be left out.
+double getTiles(const AttentionMeaning &meaning, llvm::ArrayRef<Input> inputs);
+
 /// Reads the keys and values that some query sees. Paged ones are read as if
 /// they stood one after the other.
 std::vector<StreamStep> getReadSteps(const AttentionMeaning &meaning,

@@ -407,6 +407,11 @@ double BenchKernel::getFlops() const {
   return flops;
 }
 
+double BenchKernel::getTiles() const {
+  return code.meaning.attention ? ::getTiles(*code.meaning.attention, inputs)
+                                : 0;
+}
+
 std::vector<std::vector<int64_t>> BenchKernel::getNamedShapes() const {
   const std::optional<AttentionMeaning> &attention = code.meaning.attention;
   if (!attention)

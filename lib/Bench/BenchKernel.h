@@ -46,6 +46,8 @@ public:
   /// attention, those of its keys and values.
   int64_t getBytes() const;
   double getFlops() const;
+  /// Visited tiles of an attention, 0 of others.
+  double getTiles() const;
 
   /// Whether all outputs are written over inputs.
   bool isInPlace() const;

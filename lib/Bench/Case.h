@@ -69,6 +69,9 @@ struct Case {
   std::vector<int64_t> viewHeads;
   bool inPlace = true;
   LimitKind limit = LimitKind::Auto;
+  /// The name of the case whose time a tile of this attention's is compared
+  /// with, if not empty.
+  std::string plain;
   std::vector<int> threads = {1};
 };
 

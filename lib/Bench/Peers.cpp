@@ -1,4 +1,4 @@
-//===- Peers.cpp - other implementations of rope ----------------*- C++ -*-===//
+//===- Peers.cpp - other implementations ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,55 +28,104 @@ extern "C" const char posenc_peers[], posenc_peers_end[];
 // Shapes
 //===----------------------------------------------------------------------===//
 
-std::string PeerShape::getName() const {
+/// The tensors that a name tells, batch by heads by tokens or the other way.
+static std::vector<std::vector<int64_t>> getShapes(const PeerShape &shape) {
+  if (shape.family == "decode")
+    return {{1, shape.heads.back(), shape.tokens, shape.dim}};
   std::vector<std::vector<int64_t>> shapes;
-  for (int64_t count : heads)
-    shapes.push_back({1, tokens, count, dim});
-  return pairing + "/" + posenc_dtype_name(dtype) + "/" +
-         formatShapes(shapes, /*areHeads=*/true);
+  for (int64_t count : shape.heads)
+    shapes.push_back({1, shape.tokens, count, shape.dim});
+  return shapes;
 }
 
-int64_t PeerShape::getBytes() const {
+std::string PeerShape::getName() const {
+  return variant + "/" + posenc_dtype_name(dtype) + "/" +
+         formatShapes(getShapes(*this), /*areHeads=*/true);
+}
+
+double PeerShape::getMovedBytes() const {
   int64_t lanes = 0;
-  for (int64_t count : heads)
-    lanes += tokens * count * dim;
-  return lanes * static_cast<int64_t>(posenc_dtype_size(dtype));
+  for (const std::vector<int64_t> &shape : getShapes(*this))
+    lanes += shape[1] * shape[2] * shape[3];
+  // Read and written, or keys and values.
+  return 2.0 * double(lanes) * double(posenc_dtype_size(dtype));
+}
+
+double PeerShape::getFlops() const {
+  if (family != "attention")
+    return 0;
+  double all = double(tokens);
+  double pairs = variant == "causal" ? all * (all + 1) / 2 : all * all;
+  return 4 * pairs * double(heads.front()) * double(dim);
 }
 
 std::vector<PeerShape>
 mlir::posenc::getPeerShapes(SuiteSize size, const std::vector<int> &threads) {
   std::vector<PeerShape> shapes;
   const std::vector<int64_t> heads = {32, 8};
+  auto add = [&](const char *variant, posenc_dtype dtype, int64_t tokens,
+                 const std::vector<int64_t> &heads, int64_t dim, int count) {
+    shapes.push_back({"rope", variant, dtype, tokens, heads, dim, count});
+  };
   auto addFromMemory = [&](const char *pairing, posenc_dtype dtype) {
     int64_t bytes = 40 * 128 * int64_t(posenc_dtype_size(dtype));
     for (int count : threads)
-      shapes.push_back({pairing, dtype, getTokensFromMemory(size, bytes), heads,
-                        128, count});
+      add(pairing, dtype, getTokensFromMemory(size, bytes), heads, 128, count);
   };
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16})
     addFromMemory("half", dtype);
   addFromMemory("interleaved", POSENC_F32);
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
-    shapes.push_back({"half", dtype, 512, {8}, 64, 1});
-    shapes.push_back({"half", dtype, 1, heads, 128, 1});
-    shapes.push_back({"half", dtype, 32, heads, 128, 1});
+    add("half", dtype, 512, {8}, 64, 1);
+    add("half", dtype, 1, heads, 128, 1);
+    add("half", dtype, 32, heads, 128, 1);
+  }
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+    AttentionForm form;
+    form.dtype = dtype;
+    std::vector<int64_t> all = {form.queryHeads, form.keyHeads};
+    for (int count : threads) {
+      for (const char *variant : {"full", "causal"})
+        shapes.push_back({"attention", variant, dtype,
+                          getAttentionTokens(size, 1024), all, form.headDim,
+                          count});
+      shapes.push_back({"decode", "rotated", dtype,
+                        getKeysFromMemory(size, form), all, form.headDim,
+                        count});
+    }
   }
   return shapes;
 }
 
 static json::Object toJson(const PeerShape &shape) {
-  return json::Object{
-      {"pairing", shape.pairing}, {"dtype", posenc_dtype_name(shape.dtype)},
-      {"tokens", shape.tokens},   {"heads", json::Array(shape.heads)},
-      {"dim", shape.dim},         {"threads", shape.threads}};
+  return json::Object{{"family", shape.family},
+                      {"variant", shape.variant},
+                      {"dtype", posenc_dtype_name(shape.dtype)},
+                      {"tokens", shape.tokens},
+                      {"heads", json::Array(shape.heads)},
+                      {"dim", shape.dim},
+                      {"threads", shape.threads}};
 }
 
 llvm::Expected<PeerMemory> PeerMemory::create(const PeerShape &shape) {
   PeerMemory memory;
-  for (int64_t count : shape.heads)
+  if (shape.family == "attention") {
+    // As of our own cases: the rate is the same for less.
+    constexpr double most = 4e9;
+    memory.flops = std::min(shape.getFlops(), most);
+    memory.dtype = shape.dtype;
+    return memory;
+  }
+  // Keys and values are read, queries and keys of a rope copied.
+  std::vector<std::vector<int64_t>> shapes = getShapes(shape);
+  if (shape.family == "decode")
+    shapes.push_back(shapes.front());
+  for (const std::vector<int64_t> &sizes : shapes)
     for (auto *list : {&memory.from, &memory.to}) {
+      if (list == &memory.to && shape.family == "decode")
+        continue;
       llvm::Expected<::posenc::runtime::Array> array =
-          allocateArray(shape.dtype, {shape.tokens, count, shape.dim});
+          allocateArray(shape.dtype, sizes);
       if (!array)
         return array.takeError();
       // Every page is touched once.
@@ -88,6 +137,22 @@ llvm::Expected<PeerMemory> PeerMemory::create(const PeerShape &shape) {
 
 std::vector<StreamStep> PeerMemory::getSteps() const {
   std::vector<StreamStep> steps;
+  if (flops > 0) {
+    StreamStep step;
+    step.kind = StreamStep::Fma;
+    step.dtype = dtype;
+    step.flops = flops;
+    steps.push_back(std::move(step));
+  }
+  if (to.empty())
+    for (const ::posenc::runtime::Array &source : from) {
+      StreamStep step;
+      step.kind = StreamStep::Read;
+      step.dtype = source.dtype();
+      step.from = Region::create(source.data(),
+                                 static_cast<int64_t>(source.sizeInBytes()));
+      steps.push_back(std::move(step));
+    }
   for (auto [source, target] : llvm::zip(from, to)) {
     int64_t bytes = static_cast<int64_t>(source.sizeInBytes());
     StreamStep step;

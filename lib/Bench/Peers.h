@@ -1,4 +1,4 @@
-//===- Peers.h - other implementations of rope ------------------*- C++ -*-===//
+//===- Peers.h - other implementations --------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,19 +20,22 @@
 
 namespace mlir::posenc {
 
-/// A rope that peers are asked for.
+/// A rope or an attention that peers are asked for.
 struct PeerShape {
-  std::string pairing;
+  /// rope, attention or decode, and the variant as in the names of cases.
+  std::string family, variant;
   posenc_dtype dtype;
   int64_t tokens;
   std::vector<int64_t> heads;
   int64_t dim;
   int threads;
 
-  /// pairing/dtype/shape, as in the names of cases.
+  /// variant/dtype/shape, as in the names of cases.
   std::string getName() const;
-  /// Of all tensors.
-  int64_t getBytes() const;
+  /// What has to be read and written, or of keys and values read.
+  double getMovedBytes() const;
+  /// Products and sums of an attention, 0 of others.
+  double getFlops() const;
 };
 
 /// Forms of the suite's that peers have, too.
@@ -66,13 +69,16 @@ private:
   pid_t child = -1;
 };
 
-/// Memory that as much is copied between as a peer reads and writes.
+/// What the limit of a peer needs: memory that as much is copied between as it
+/// reads and writes, or that is read, or none for products and sums.
 class PeerMemory {
 public:
   static llvm::Expected<PeerMemory> create(const PeerShape &shape);
   std::vector<StreamStep> getSteps() const;
 
 private:
+  double flops = 0;
+  posenc_dtype dtype = POSENC_F32;
   std::vector<::posenc::runtime::Array> from, to;
 };
 

@@ -98,10 +98,15 @@ void Table::print(const Run &run) {
     return rate > 0 ? llvm::formatv("{0:f1}", rate / 1e9).str()
                     : std::string("-");
   };
-  os << llvm::formatv("{0,10} {1,10} {2,8} {3,8} {4,8:f1} {5,9:f3}\n",
+  os << llvm::formatv("{0,10} {1,10} {2,8} {3,8} {4,8:f1} {5,9:f3}",
                       formatSeconds(get(kMedian)), formatSeconds(get(kSlowest)),
                       formatRate(kBytesPerSecond), formatRate(kFlopsPerSecond),
                       get(kLimit) / 1e9, get(kFraction));
+  if (double ratio = get(kOverPlain))
+    os << llvm::formatv("  a tile {0:f2} of plain", ratio);
+  if (double ratio = get(kOverOurs))
+    os << llvm::formatv("  {0:f2} of posenc's time", ratio);
+  os << "\n";
 }
 
 void Table::ReportRuns(const std::vector<Run> &runs) {

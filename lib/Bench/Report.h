@@ -19,6 +19,10 @@ inline constexpr const char *kBytesPerSecond = "bytes_per_second";
 inline constexpr const char *kFlopsPerSecond = "flops_per_second";
 inline constexpr const char *kLimit = "limit";
 inline constexpr const char *kFraction = "fraction_of_limit";
+// Of attention with something more: the time for each visited tile over that
+// of the plain form. Of a peer: its time over ours.
+inline constexpr const char *kOverPlain = "tile_time_over_plain";
+inline constexpr const char *kOverOurs = "time_over_posenc";
 inline constexpr const char *kMedian = "p50_seconds";
 inline constexpr const char *kSlowest = "p99_seconds";
 

@@ -175,8 +175,8 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   parser.add("size", "SIZE", "of the suite: full or small (default: full)",
              size);
   parser.add("peers",
-             "with --suite: measure other implementations of rope, too, those "
-             "that Python finds",
+             "with --suite: measure other implementations, too, those that "
+             "Python finds",
              request.withPeers);
   parser.add("python", "FILE",
              "Python interpreter of --peers (default: python3)", python);

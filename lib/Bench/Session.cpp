@@ -171,6 +171,8 @@ const BenchKernel *Session::open(const Case &wanted) {
     return kernel.get();
   // The memory of two need not fit.
   kernel.reset();
+  if (wanted.plain != plainName)
+    plainKernel.reset();
   std::unique_ptr<BenchKernel> opened = BenchKernel::create(wanted);
   if (!opened) {
     exitCode = kExitError;
@@ -191,6 +193,21 @@ const BenchKernel *Session::open(const Case &wanted) {
   openName = wanted.name;
   kernel = std::move(opened);
   return kernel.get();
+}
+
+/// The case that another one is compared with; null after an error.
+const BenchKernel *Session::openPlain(const std::string &name) {
+  if (plainKernel && plainName == name)
+    return plainKernel.get();
+  auto found = llvm::find_if(
+      cases, [&](const Case &other) { return other.name == name; });
+  plainKernel.reset();
+  if (found != cases.end())
+    plainKernel = BenchKernel::create(*found);
+  plainName = name;
+  if (!plainKernel)
+    exitCode = kExitError;
+  return plainKernel.get();
 }
 
 static std::string formatHash(uint64_t hash) {
@@ -230,12 +247,23 @@ void Session::measureCase(const Case &measured, int threads, Sampling &sampling,
   if (!opened->getMeaning().attention || subject.limits.front().flops() > 0)
     subject.flops = opened->getFlops();
   subject.label = formatHash(hash);
-  measureSubject(subject, threads, sampling, state);
+  if (!measured.plain.empty()) {
+    const BenchKernel *plain = openPlain(measured.plain);
+    if (!plain)
+      return state.SkipWithError("not measured: see the error");
+    subject.plain = [plain](int64_t calls) { return plain->measure(calls); };
+    subject.parts = opened->getTiles();
+    subject.plainParts = plain->getTiles();
+  }
+  if (measureSubject(subject, threads, sampling, state))
+    done[addThreads(measured.name, threads)] = {state.counters[kMedian],
+                                                state.counters[kFraction]};
 }
 
 void Session::measurePeer(const std::string &peer, const PeerShape &shape,
                           Sampling &sampling, ::benchmark::State &state) {
   kernel.reset();
+  plainKernel.reset();
   std::string error;
   auto skip = [&](llvm::Error why) {
     if (why)
@@ -262,9 +290,20 @@ void Session::measurePeer(const std::string &peer, const PeerShape &shape,
     return -1.0;
   };
   subject.limits = createStreams(memory->getSteps());
-  subject.bytes = 2.0 * double(shape.getBytes());
+  subject.bytes = shape.getMovedBytes();
+  subject.flops = shape.getFlops();
   if (!measureSubject(subject, shape.threads, sampling, state))
-    state.SkipWithError(error.c_str());
+    return state.SkipWithError(error.c_str());
+  auto ours = done.find(
+      addThreads(shape.family + "/" + shape.getName(), shape.threads));
+  if (ours == done.end())
+    return;
+  // A machine that was slower at one of both times was so for the limit, too,
+  // which is the same for both but of a rope, that we do in place.
+  state.counters[kOverOurs] =
+      shape.family == "rope"
+          ? state.counters[kMedian] / ours->second.seconds
+          : ours->second.fraction / state.counters[kFraction];
 }
 
 int Session::run() {

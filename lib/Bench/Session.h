@@ -36,6 +36,7 @@ private:
       std::function<void(Sampling &sampling, ::benchmark::State &)> measure);
 
   const BenchKernel *open(const Case &wanted);
+  const BenchKernel *openPlain(const std::string &name);
   void measureCase(const Case &measured, int threads, Sampling &sampling,
                    ::benchmark::State &state);
   void measurePeer(const std::string &peer, const PeerShape &shape,
@@ -54,6 +55,14 @@ private:
 
   std::string openName;
   std::unique_ptr<BenchKernel> kernel;
+  /// What it is compared with.
+  std::string plainName;
+  std::unique_ptr<BenchKernel> plainKernel;
+  /// The times of the cases that have been measured, by their names.
+  struct Measured {
+    double seconds, fraction;
+  };
+  std::map<std::string, Measured> done;
   uint64_t hash = 0;
   int exitCode = 0;
 };

@@ -39,16 +39,21 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   }
   auto [calls, pairs] = sampling;
   bool ok = once >= 0;
+  double seconds = 0;
   auto time = [&](int64_t count) {
-    double seconds = subject.time(count);
+    seconds = subject.time(count);
     ok &= seconds >= 0;
     return seconds;
   };
+  std::vector<double> overPlain;
   PairedTimes times(subject.limits.size());
   while (state.KeepRunningBatch(pairs * calls)) {
     double before = times.getTotal();
-    for (int64_t pair = 0; ok && pair < pairs; ++pair)
+    for (int64_t pair = 0; ok && pair < pairs; ++pair) {
       times.measure(time, calls, subject.limits, threads);
+      if (subject.plain)
+        overPlain.push_back(seconds / subject.plain(calls));
+    }
     if (!ok)
       return false;
     state.SetIterationTime((times.getTotal() - before) * double(calls));
@@ -59,13 +64,18 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   bool countsFlops = limit.flops() > 0;
   double limitWork = countsFlops ? limit.flops() : double(limit.bytes());
   double work = countsFlops ? subject.flops : subject.bytes;
-  double seconds = times.getKernel(0.5);
+  seconds = times.getKernel(0.5);
   if (!countsFlops)
     state.counters[kBytesPerSecond] = subject.bytes / seconds;
   if (subject.flops > 0)
     state.counters[kFlopsPerSecond] = subject.flops / seconds;
   state.counters[kLimit] = limitWork / times.getLimit();
   state.counters[kFraction] = times.getFraction() * work / limitWork;
+  if (!overPlain.empty()) {
+    auto middle = overPlain.begin() + int64_t(overPlain.size() / 2);
+    std::nth_element(overPlain.begin(), middle, overPlain.end());
+    state.counters[kOverPlain] = *middle * subject.plainParts / subject.parts;
+  }
   state.counters[kMedian] = seconds;
   state.counters[kSlowest] = times.getKernel(0.99);
   state.SetLabel((subject.label + (subject.label.empty() ? "" : ", ") +

@@ -31,6 +31,10 @@ struct Subject {
   /// Of each call.
   double bytes = 0, flops = 0;
   std::string label;
+  /// Something that the time of a part is compared with, if there is, and the
+  /// parts that both have.
+  std::function<double(int64_t calls)> plain;
+  double parts = 0, plainParts = 0;
 };
 
 /// Measures it in turn with its limits, as the iterations of a benchmark, and

@@ -8,7 +8,6 @@
 
 #include "Suite.h"
 
-#include "AttentionModule.h"
 #include "RopeModule.h"
 #include "posenc/Bench/Limit.h"
 
@@ -26,6 +25,18 @@ int64_t mlir::posenc::getTokensFromMemory(SuiteSize size,
     return small;
   int64_t needed = 4 * getLastLevelCacheBytes() / touchedBytesPerToken;
   return std::max<int64_t>(least, llvm::PowerOf2Ceil(needed));
+}
+
+int64_t mlir::posenc::getAttentionTokens(SuiteSize size, int64_t tokens) {
+  constexpr int64_t smaller = 32;
+  return size == SuiteSize::Small ? tokens / smaller : tokens;
+}
+
+int64_t mlir::posenc::getKeysFromMemory(SuiteSize size,
+                                        const AttentionForm &form) {
+  // Keys and values.
+  return getTokensFromMemory(size, 2 * form.keyHeads * form.headDim *
+                                       int64_t(posenc_dtype_size(form.dtype)));
 }
 
 std::vector<int>
@@ -54,8 +65,10 @@ private:
   Case &addRope(const std::string &variant, const RopeForm &form);
   void addRopeOfTokens(const RopeForm &form, int64_t tokens);
   void addSinusoidal(posenc_dtype dtype, int64_t dim);
-  void addAttention(posenc_dtype dtype, bool isCausal, int64_t tokens);
-  void addDecode(posenc_dtype dtype);
+  Case &addAttention(const std::string &variant, const AttentionForm &form,
+                     int64_t tokens);
+  void addFormsOfAttention();
+  void addDecode(posenc_dtype dtype, bool isTokenMajor);
 
   SuiteSize size;
   std::vector<int> fromMemoryThreads;
@@ -87,24 +100,47 @@ void SuiteBuilder::addSinusoidal(posenc_dtype dtype, int64_t dim) {
   added.threads = fromMemoryThreads;
 }
 
-void SuiteBuilder::addAttention(posenc_dtype dtype, bool isCausal,
-                                int64_t tokens) {
-  constexpr int64_t smaller = 32;
-  AttentionForm form;
-  form.dtype = dtype;
-  form.isCausal = isCausal;
-  setAttention(form, size == SuiteSize::Small ? tokens / smaller : tokens,
-               add(isCausal ? "attention/causal" : "attention/full"));
+Case &SuiteBuilder::addAttention(const std::string &variant,
+                                 const AttentionForm &form, int64_t tokens) {
+  Case &added = add("attention/" + variant);
+  setAttention(form, getAttentionTokens(size, tokens), added);
+  added.threads = fromMemoryThreads;
+  return added;
 }
 
-void SuiteBuilder::addDecode(posenc_dtype dtype) {
+/// What models do to scores and masks, against the plain form.
+void SuiteBuilder::addFormsOfAttention() {
+  constexpr int64_t tokens = 1024, window = 256;
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+    AttentionForm plain;
+    plain.dtype = dtype;
+    plain.isCausal = true;
+    Case named;
+    named.name = "attention/causal";
+    setAttention(plain, getAttentionTokens(size, tokens), named);
+    auto addForm = [&](const std::string &word, AttentionForm form) {
+      addAttention("causal-" + word, form, tokens).plain = named.name;
+    };
+    AttentionForm form = plain;
+    form.score = AttentionForm::SoftCap;
+    addForm("soft-cap", form);
+    form.score = AttentionForm::Alibi;
+    addForm("alibi", form);
+    form.score = AttentionForm::T5;
+    addForm("t5", form);
+    form = plain;
+    form.window = getAttentionTokens(size, window);
+    addForm("window", form);
+  }
+}
+
+void SuiteBuilder::addDecode(posenc_dtype dtype, bool isTokenMajor) {
   AttentionForm form;
   form.dtype = dtype;
-  // Keys and values.
-  int64_t bytes =
-      2 * form.keyHeads * form.headDim * int64_t(posenc_dtype_size(dtype));
-  Case &added = add("decode/rotated");
-  setDecode(form, getTokensFromMemory(size, bytes), added);
+  form.isTokenMajor = isTokenMajor;
+  Case &added =
+      add(isTokenMajor ? "decode/rotated-token-major" : "decode/rotated");
+  setDecode(form, getKeysFromMemory(size, form), added);
   added.threads = fromMemoryThreads;
 }
 
@@ -186,12 +222,18 @@ std::vector<Case> SuiteBuilder::build() {
       addSinusoidal(dtype, dim);
 
   for (bool isCausal : {false, true}) {
+    const char *variant = isCausal ? "causal" : "full";
+    AttentionForm form;
+    form.isCausal = isCausal;
     for (int64_t tokens : {512, 1024, 4096})
-      addAttention(POSENC_F32, isCausal, tokens);
-    addAttention(POSENC_BF16, isCausal, 1024);
+      addAttention(variant, form, tokens);
+    form.dtype = POSENC_BF16;
+    addAttention(variant, form, 1024);
   }
-  for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
-    addDecode(dtype);
+  addFormsOfAttention();
+  for (bool isTokenMajor : {false, true})
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
+      addDecode(dtype, isTokenMajor);
   return std::move(cases);
 }
 

@@ -9,7 +9,7 @@
 #ifndef POSENC_LIB_BENCH_SUITE_H
 #define POSENC_LIB_BENCH_SUITE_H
 
-#include "Case.h"
+#include "AttentionModule.h"
 
 namespace mlir::posenc {
 
@@ -22,7 +22,11 @@ enum class SuiteSize {
 /// As many tokens as need so much memory that caches do not help.
 int64_t getTokensFromMemory(SuiteSize size, int64_t touchedBytesPerToken);
 
-/// The numbers of threads of cases from memory: these or, if there are none,
+/// The tokens of an attention, and the keys that one query attends to.
+int64_t getAttentionTokens(SuiteSize size, int64_t tokens);
+int64_t getKeysFromMemory(SuiteSize size, const AttentionForm &form);
+
+/// The numbers of threads of cases that are large: these or, if there are none,
 /// one and two.
 std::vector<int> getThreadsFromMemory(const std::vector<int> &wanted);
 

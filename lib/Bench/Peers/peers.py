@@ -1,4 +1,4 @@
-# ===- peers.py - other implementations of rope, for posenc-bench ----------===#
+# ===- peers.py - other implementations, for posenc-bench ------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -14,9 +14,15 @@
 #   {"command": "open", "peer": name, "shape": shape}      {}
 #   {"command": "run", "calls": n}                         {"seconds": of all}
 #
-# or {"error": text}. A shape has pairing, dtype, tokens, heads (of queries and
-# of keys), dim and threads. Every peer rotates queries and keys [1, tokens, heads, dim] from tables of cos
-# and sin that are made beforehand: what a framework does on each layer.
+# or {"error": text}. A shape has family (rope, attention or decode), variant,
+# dtype, tokens, heads (of queries and of keys), dim and threads.
+#
+# Of rope every peer rotates queries and keys [1, tokens, heads, dim] from tables
+# of cos and sin that are made beforehand: what a framework does on each layer.
+# Of attention it gets queries and keys that are rotated already, in whatever
+# layout it likes best; decode is one query against a cache of so many tokens.
+# Where it wants as many heads of keys as of queries, these are repeated
+# beforehand, unless the queries of a key head can be rows of one head.
 
 import importlib.util
 import json
@@ -58,7 +64,7 @@ def open_numpy(shape):
     sin = numpy.sin(angles).astype(numpy.float32)
     tensors = make_tensors(shape)
     half = shape["dim"] // 2
-    if shape["pairing"] == "half":
+    if shape["variant"] == "half":
         first, second = slice(0, half), slice(half, None)
     else:
         first, second = slice(0, None, 2), slice(1, None, 2)
@@ -80,7 +86,7 @@ def make_torch(shape, convert):
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16,
              "f16": torch.float16}[shape["dtype"]]
     angles = make_angles(shape)
-    if shape["pairing"] == "half":
+    if shape["variant"] == "half":
         angles = numpy.concatenate([angles, angles], axis=-1)
     else:
         angles = numpy.repeat(angles, 2, axis=-1)
@@ -96,7 +102,7 @@ def make_torch(shape, convert):
     def turn_interleaved(x):
         return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
 
-    turn = turn_half if shape["pairing"] == "half" else turn_interleaved
+    turn = turn_half if shape["variant"] == "half" else turn_interleaved
 
     def rotate(tensors, cos, sin):
         return [x * cos + turn(x) * sin for x in tensors]
@@ -120,6 +126,21 @@ def open_torch_compile(shape):
                                                           dynamic=False))
 
 
+def open_session(shape, graph):
+    import onnx
+    import onnxruntime
+    model = onnx.helper.make_model(graph, opset_imports=[
+        onnx.helper.make_opsetid("", 17),
+        onnx.helper.make_opsetid("com.microsoft", 1)])
+    model.ir_version = 8
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = shape["threads"]
+    options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options,
+        providers=["CPUExecutionProvider"])
+
+
 def open_onnxruntime(shape):
     import numpy
     import onnx
@@ -135,7 +156,7 @@ def open_onnxruntime(shape):
         nodes.append(onnx.helper.make_node(
             "RotaryEmbedding", [f"x{number}", "positions", "cos", "sin"],
             [f"y{number}"], domain="com.microsoft", num_heads=heads,
-            interleaved=int(shape["pairing"] == "interleaved")))
+            interleaved=int(shape["variant"] == "interleaved")))
         for name, values in ((f"x{number}", inputs), (f"y{number}", outputs)):
             values.append(onnx.helper.make_tensor_value_info(
                 name, element, x.shape))
@@ -146,16 +167,7 @@ def open_onnxruntime(shape):
             ("positions", positions), ("cos", numpy.cos(angles).astype(kind)),
             ("sin", numpy.sin(angles).astype(kind)))]
     graph = onnx.helper.make_graph(nodes, "rope", inputs, outputs, constants)
-    model = onnx.helper.make_model(graph, opset_imports=[
-        onnx.helper.make_opsetid("", 17),
-        onnx.helper.make_opsetid("com.microsoft", 1)])
-    model.ir_version = 8
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = shape["threads"]
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options,
-        providers=["CPUExecutionProvider"])
+    session = open_session(shape, graph)
     # Memory that is there beforehand, not new for each call.
     binding = session.io_binding()
     results = []
@@ -174,6 +186,29 @@ def open_onnxruntime(shape):
         result.numpy().reshape(1, shape["tokens"], heads, shape["dim"])
         for result, heads in results]
     return call
+
+
+def compile_model(shape, results, parameters):
+    """A request of what OpenVINO makes of it."""
+    import openvino
+    compiled = openvino.Core().compile_model(
+        openvino.Model(results, parameters), "CPU",
+        {"INFERENCE_NUM_THREADS": shape["threads"],
+         "INFERENCE_PRECISION_HINT": shape["dtype"],
+         "PERFORMANCE_HINT": "LATENCY"})
+    return compiled.create_infer_request()
+
+
+def make_openvino_tensor(kind, x):
+    import numpy
+    import openvino
+    tensor = openvino.Tensor(kind, list(x.shape))
+    if kind == openvino.Type.f32:
+        tensor.data[:] = x
+    else:
+        tensor.data[:] = (x.view(numpy.uint32) >> 16).astype(
+            numpy.uint16).view(tensor.data.dtype)
+    return tensor
 
 
 def open_openvino(shape):
@@ -200,21 +235,9 @@ def open_openvino(shape):
                                ops.multiply(turned, sin)))
         parameters.append(parameter)
         feeds.append(x)
-    core = openvino.Core()
-    compiled = core.compile_model(
-        openvino.Model(results, parameters), "CPU",
-        {"INFERENCE_NUM_THREADS": shape["threads"],
-         "INFERENCE_PRECISION_HINT": shape["dtype"],
-         "PERFORMANCE_HINT": "LATENCY"})
-    request = compiled.create_infer_request()
+    request = compile_model(shape, results, parameters)
     for number, x in enumerate(feeds):
-        tensor = openvino.Tensor(kind, list(x.shape))
-        if shape["dtype"] == "f32":
-            tensor.data[:] = x
-        else:
-            tensor.data[:] = (x.view(numpy.uint32) >> 16).astype(
-                numpy.uint16).view(tensor.data.dtype)
-        request.set_input_tensor(number, tensor)
+        request.set_input_tensor(number, make_openvino_tensor(kind, x))
 
     def call():
         request.infer()
@@ -222,6 +245,185 @@ def open_openvino(shape):
     call.get = lambda: [
         request.get_output_tensor(number).data.transpose(0, 2, 1, 3)
         for number in range(len(feeds))]
+    return call
+
+
+# Attention: what is opened has `get` to return the output [queries, heads, dim].
+
+
+def make_heads(shape):
+    """Queries, keys and values [tokens, heads, dim] in f32."""
+    import numpy
+    generator = numpy.random.default_rng(2)
+    heads, key_heads = shape["heads"]
+    queries = 1 if shape["family"] == "decode" else shape["tokens"]
+    return [generator.standard_normal((count, number, shape["dim"]),
+                                      dtype=numpy.float32)
+            for count, number in ((queries, heads), (shape["tokens"], key_heads),
+                                  (shape["tokens"], key_heads))]
+
+
+def attend(shape, rows):
+    """What some of the queries get, in f64."""
+    import numpy
+    q, k, v = make_heads(shape)
+    group = shape["heads"][0] // shape["heads"][1]
+    results = numpy.empty((len(rows),) + q.shape[1:])
+    for number, row in enumerate(rows):
+        count = row + 1 if shape["variant"] == "causal" else len(k)
+        for head in range(q.shape[1]):
+            keys = k[:count, head // group].astype(numpy.float64)
+            scores = keys @ q[row, head] / shape["dim"] ** 0.5
+            weights = numpy.exp(scores - scores.max())
+            results[number, head] = (
+                weights @ v[:count, head // group] / weights.sum())
+    return results
+
+
+def fold(q, key_heads):
+    """[tokens, heads, dim] with the queries of a key head as rows of one."""
+    tokens, heads, dim = q.shape
+    q = q.reshape(tokens, key_heads, heads // key_heads, dim)
+    return q.transpose(2, 0, 1, 3).reshape(-1, key_heads, dim)
+
+
+def unfold(rows, heads):
+    """The inverse."""
+    count, key_heads, dim = rows.shape
+    group = heads // key_heads
+    rows = rows.reshape(group, count // group, key_heads, dim)
+    return rows.transpose(1, 2, 0, 3).reshape(-1, heads, dim)
+
+
+def arrange(shape):
+    """Queries, keys, values for who has no groups of heads, and the way back."""
+    heads, key_heads = shape["heads"]
+    q, k, v = make_heads(shape)
+    if shape["variant"] == "causal":
+        group = heads // key_heads
+        return q, k.repeat(group, axis=1), v.repeat(group, axis=1), lambda o: o
+    return fold(q, key_heads), k, v, lambda o: unfold(o, heads)
+
+
+def open_torch_attention(shape):
+    import numpy
+    import torch
+    torch.set_num_threads(shape["threads"])
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[shape["dtype"]]
+    *tensors, restore = arrange(shape)
+    # Heads before tokens.
+    q, k, v = (torch.from_numpy(numpy.ascontiguousarray(
+        x.transpose(1, 0, 2)[None])).to(dtype) for x in tensors)
+    causal = shape["variant"] == "causal"
+    results = []
+
+    def call():
+        with torch.no_grad():
+            results[:] = [torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=causal)]
+
+    call.get = lambda: restore(
+        results[0][0].float().numpy().transpose(1, 0, 2))
+    return call
+
+
+def open_onnxruntime_attention(shape):
+    import numpy
+    import onnx
+    import onnxruntime
+    element = onnx.TensorProto.FLOAT
+    heads, key_heads = shape["heads"]
+    grouped = shape["variant"] != "full"
+    if grouped:
+        *tensors, restore = make_heads(shape), lambda o: o
+        q, k, v = tensors[0]
+    else:
+        q, k, v, restore = arrange(shape)
+    queries, width = q.shape[0], q.shape[1]
+    past = shape["tokens"] if shape["family"] == "decode" else 0
+    cache = [1, key_heads, shape["tokens"], shape["dim"]]
+    feeds, results = {}, {}
+
+    def add(name, array):
+        feeds[name] = numpy.ascontiguousarray(array)
+
+    def rows(x):
+        return x.reshape(1, x.shape[0], -1)
+
+    # A cache has room for the new key: the last one is given as that.
+    new = slice(-1, None) if past else slice(None)
+    add("query", rows(q))
+    add("key", rows(k[new]))
+    add("value", rows(v[new]))
+    results["output"] = numpy.empty_like(feeds["query"])
+    if grouped:
+        for name, x in (("key", k), ("value", v)):
+            present = numpy.zeros(cache, numpy.float32)
+            if past:
+                present[0] = x.transpose(1, 0, 2)
+                feeds[f"past_{name}"] = present
+            results[f"present_{name}"] = present
+        add("seqlens_k", numpy.array([shape["tokens"] - 1], numpy.int32))
+        add("total", numpy.array(shape["tokens"], numpy.int32))
+        node = onnx.helper.make_node(
+            "GroupQueryAttention",
+            ["query", "key", "value", "past_key" if past else "",
+             "past_value" if past else "", "seqlens_k", "total"],
+            ["output", "present_key", "present_value"],
+            domain="com.microsoft", num_heads=heads, kv_num_heads=key_heads)
+    else:
+        node = onnx.helper.make_node(
+            "MultiHeadAttention", ["query", "key", "value"], ["output"],
+            domain="com.microsoft", num_heads=width)
+
+    def describe(arrays):
+        return [onnx.helper.make_tensor_value_info(
+            name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype),
+            array.shape) for name, array in arrays.items()]
+
+    graph = onnx.helper.make_graph([node], "attention", describe(feeds),
+                                   describe(results))
+    session = open_session(shape, graph)
+    binding = session.io_binding()
+    values = {}
+    for name, array in feeds.items():
+        values[name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+        binding.bind_ortvalue_input(name, values[name])
+    for name, array in results.items():
+        # What comes out of a cache is that cache.
+        shared = values.get(name.replace("present", "past"))
+        values[name] = shared or onnxruntime.OrtValue.ortvalue_from_numpy(array)
+        binding.bind_ortvalue_output(name, values[name])
+
+    def call():
+        session.run_with_iobinding(binding)
+
+    call.get = lambda: restore(
+        values["output"].numpy().reshape(queries, width, shape["dim"]))
+    return call
+
+
+def open_openvino_attention(shape):
+    import numpy
+    import openvino
+    from openvino import opset13 as ops
+    kind = openvino.Type.f32 if shape["dtype"] == "f32" else openvino.Type.bf16
+    *tensors, restore = arrange(shape)
+    tensors = [numpy.ascontiguousarray(x.transpose(1, 0, 2)[None])
+               for x in tensors]
+    parameters = [ops.parameter(list(x.shape), kind) for x in tensors]
+    result = ops.scaled_dot_product_attention(
+        *parameters, causal=shape["variant"] == "causal")
+    request = compile_model(shape, [ops.convert(result, openvino.Type.f32)],
+                            parameters)
+    for number, x in enumerate(tensors):
+        request.set_input_tensor(number, make_openvino_tensor(kind, x))
+
+    def call():
+        request.infer()
+
+    call.get = lambda: restore(
+        request.get_output_tensor(0).data[0].transpose(1, 0, 2))
     return call
 
 
@@ -239,22 +441,38 @@ def with_kernel(shape):
 
 
 def with_fusion(shape):
-    return shape["pairing"] == "half" and shape["dtype"] != "f16"
+    return shape["variant"] == "half" and shape["dtype"] != "f16"
 
 
+def has_attention(shape):
+    import torch
+    return hasattr(torch.nn.functional, "scaled_dot_product_attention")
+
+
+# For each the packages that it needs, and of rope and of attention how it is
+# opened and which shapes it has.
 PEERS = {
-    "numpy": (open_numpy, on_one_thread, ["numpy"]),
-    "torch": (open_torch, any_shape, ["torch", "numpy"]),
-    "torch-compile": (open_torch_compile, any_shape, ["torch", "numpy"]),
-    "onnxruntime": (open_onnxruntime, with_kernel,
-                    ["onnxruntime", "onnx", "numpy"]),
-    "openvino": (open_openvino, with_fusion, ["openvino", "numpy"]),
+    "numpy": (["numpy"], (open_numpy, on_one_thread), None),
+    "torch": (["torch", "numpy"], (open_torch, any_shape),
+              (open_torch_attention, has_attention)),
+    "torch-compile": (["torch", "numpy"], (open_torch_compile, any_shape), None),
+    "onnxruntime": (["onnxruntime", "onnx", "numpy"],
+                    (open_onnxruntime, with_kernel),
+                    (open_onnxruntime_attention, with_kernel)),
+    "openvino": (["openvino", "numpy"], (open_openvino, with_fusion),
+                 (open_openvino_attention, any_shape)),
 }
 
 
+def find_form(name, shape):
+    """How a peer opens a shape, or None if it does not have it."""
+    form = PEERS[name][1 if shape["family"] == "rope" else 2]
+    return form[0] if form and form[1](shape) else None
+
+
 def find_missing(name):
-    packages = PEERS[name][2]
-    missing = [package for package in packages if not is_installed(package)]
+    missing = [package for package in PEERS[name][0]
+               if not is_installed(package)]
     if missing:
         return f"no Python package {' or '.join(missing)}"
     if name == "torch-compile":
@@ -267,6 +485,17 @@ def find_missing(name):
 def check(shape, call):
     """A peer that computes something else is not compared with."""
     import numpy
+    if shape["family"] != "rope":
+        call()
+        results = numpy.asarray(call.get(), dtype=numpy.float64)
+        last = len(results) - 1
+        rows = sorted({0, last // 3, last})
+        expected = attend(shape, rows)
+        error = numpy.abs(results[rows] - expected).max()
+        limit = 1e-4 if shape["dtype"] == "f32" else 3e-2
+        if not error < limit * numpy.abs(expected).max():
+            raise ValueError(f"its results are off by {error}")
+        return
     if shape["dtype"] != "f32":
         return
     results = call()
@@ -287,14 +516,14 @@ class Server:
             skipped = {name: find_missing(name) for name in PEERS}
             skipped = {name: why for name, why in skipped.items() if why}
             peers = {name: [number for number, shape
-                            in enumerate(request["shapes"]) if supports(shape)]
-                     for name, (_, supports, _) in PEERS.items()
-                     if name not in skipped}
+                            in enumerate(request["shapes"])
+                            if find_form(name, shape)]
+                     for name in PEERS if name not in skipped}
             return {"peers": peers, "skipped": skipped}
         if request["command"] == "open":
             self.call = None
             shape = request["shape"]
-            self.call = PEERS[request["peer"]][0](shape)
+            self.call = find_form(request["peer"], shape)(shape)
             check(shape, self.call)
             self.call()
             return {}

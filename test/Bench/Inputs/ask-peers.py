@@ -10,8 +10,13 @@ import json
 import subprocess
 import sys
 
-shapes = [{"pairing": pairing, "dtype": "f32", "tokens": 16, "heads": [4, 2],
-           "dim": 32, "threads": 1} for pairing in ("half", "interleaved")]
+shapes = [{"family": family, "variant": variant, "dtype": dtype, "tokens": 16,
+           "heads": [4, 2], "dim": 32, "threads": 1}
+          for family, variant, dtype in (
+              ("rope", "half", "f32"), ("rope", "interleaved", "f32"),
+              ("attention", "full", "f32"), ("attention", "causal", "f32"),
+              ("attention", "full", "bf16"), ("attention", "causal", "bf16"),
+              ("decode", "rotated", "f32"), ("decode", "rotated", "bf16"))]
 
 
 def ask(*requests):
@@ -32,8 +37,24 @@ if names != {"numpy", "torch", "torch-compile", "onnxruntime", "openvino"}:
     sys.exit(f"peers {names}")
 if "error" not in unknown or "error" not in broken:
     sys.exit(f"no errors: {unknown}, {broken}")
+# A second argument: all that are asked for must be wrong, or those of one
+# family are missing.
+fault = sys.argv[2] if len(sys.argv) > 2 else ""
 for name, numbers in listed["peers"].items():
+    if name == "torch" and fault:
+        attention = [number for number in numbers
+                     if shapes[number]["family"] != "rope"]
+        if len(attention) != (0 if fault == "missing" else 6):
+            sys.exit(f"torch: shapes {attention}")
+        for number in attention if fault == "wrong" else []:
+            opened, _ = ask({"command": "open", "peer": name,
+                             "shape": shapes[number]}, {"command": "run"})
+            if "its results are off by" not in opened.get("error", ""):
+                sys.exit(f"a fault passes: {shapes[number]}")
     for number in numbers:
+        if name == "torch" and (fault == "wrong" or
+                                fault and shapes[number]["family"] == "rope"):
+            continue
         opened, run = ask({"command": "open", "peer": name,
                            "shape": shapes[number]},
                           {"command": "run", "calls": 2})

@@ -50,6 +50,11 @@ for case in cases:
     # The median of ratios is about the ratio of medians.
     ratio = case["fraction_of_limit"] * case["limit"] / case[rate]
     expect(0.01 < ratio < 100, f"{name}: {ratio} of what the limit says")
+    # A tile of a form of attention against one of the plain form.
+    word = name.split("/")[1]
+    expect(("tile_time_over_plain" in case) == (
+        family == "attention" and "-" in word), f"{name}: {sorted(case)}")
+    expect(0.05 < case.get("tile_time_over_plain", 1) < 20, f"{name}: {case}")
     label = re.fullmatch("(hash [0-9a-f]{16}), limit: ([a-z ]+)",
                          case["label"])
     expect(label, case["label"])
@@ -85,6 +90,11 @@ for case in cases:
     if case["name"].startswith("attention/causal/f32/1x128x"):
         done = case["flops_per_second"] * case["p50_seconds"]
         expect(abs(done - 32 * 4 * 128 * 128 * 129 / 2) < 1e3,
+               f"{done} operations")
+    # 8 keys of a window, or fewer before the first.
+    if case["name"].startswith("attention/causal-window/f32/1x32x"):
+        done = case["flops_per_second"] * case["p50_seconds"]
+        expect(abs(done - 32 * 4 * 128 * (32 * 8 - 28)) < 1e3,
                f"{done} operations")
     # Keys and values are read once.
     if case["name"].startswith("decode/rotated/bf16/1x8x256x128"):

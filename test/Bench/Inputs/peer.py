@@ -18,11 +18,18 @@ for line in sys.stdin:
     command, answer = request["command"], {}
     if command == "list":
         shapes = request["shapes"]
-        if not shapes or set(shapes[0]) != {"pairing", "dtype", "tokens",
-                                            "heads", "dim", "threads"}:
+        if not shapes or set(shapes[0]) != {"family", "variant", "dtype",
+                                            "tokens", "heads", "dim",
+                                            "threads"}:
             sys.exit(f"no shapes: {line}")
-        peers = ("millisecond", "broken", "dies")
-        answer = {"peers": {name: [0] for name in peers},
+        peers = {name: [0] for name in ("millisecond", "broken", "dies")}
+        # One of each family.
+        peers["millisecond"] = [
+            next(number for number, shape in enumerate(shapes)
+                 if (shape["family"], shape["variant"]) == form)
+            for form in (("rope", "half"), ("attention", "full"),
+                         ("attention", "causal"), ("decode", "rotated"))]
+        answer = {"peers": peers,
                   "skipped": {"absent": "no Python package absent"}}
     elif command == "open":
         if request["peer"] == "broken":

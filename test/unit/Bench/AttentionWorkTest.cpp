@@ -96,6 +96,29 @@ TEST(AttentionWorkTest, CountsPairs) {
           }
 }
 
+/// Of 16 queries and 16 keys, those of which a query sees a key.
+TEST(AttentionWorkTest, CountsTiles) {
+  auto count = [](int64_t queries, int64_t keys, bool isCausal,
+                  std::optional<int64_t> left) {
+    AttentionMeaning meaning = makeMeaning();
+    meaning.isCausal = isCausal;
+    meaning.windowLeft = left;
+    return getTiles(meaning, makeInputs(queries, keys)) / kQueryHeads;
+  };
+  EXPECT_EQ(count(64, 64, false, std::nullopt), 16);
+  EXPECT_EQ(count(64, 64, true, std::nullopt), 4 + 3 + 2 + 1);
+  EXPECT_EQ(count(17, 33, false, std::nullopt), 2 * 3);
+  EXPECT_EQ(count(0, 33, false, std::nullopt), 0);
+  EXPECT_EQ(count(64, 0, false, std::nullopt), 0);
+  // Its own key and those before it, in the tile before, too.
+  EXPECT_EQ(count(64, 64, true, 15), 1 + 2 + 2 + 2);
+  EXPECT_EQ(count(64, 64, true, 16), 1 + 2 + 2 + 2);
+  EXPECT_EQ(count(64, 64, true, 17), 1 + 2 + 3 + 3);
+  EXPECT_EQ(count(64, 64, true, 0), 4);
+  // Queries before the first key see none.
+  EXPECT_EQ(count(64, 16, true, std::nullopt), 1);
+}
+
 TEST(AttentionWorkTest, ReadsAllKeysAndValues) {
   std::vector<Input> inputs = makeInputs(3, 5);
   std::vector<StreamStep> steps = getReadSteps(makeMeaning(), inputs);
