@@ -9,18 +9,13 @@
 /* Each tensor ends, or begins, at a page that no one may touch; strided ones
  * have room between their rows that no one may write. */
 
-#define _DEFAULT_SOURCE
+#include "guarded.h"
 
 #include "ropes.h"
 
 #include "tensors.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 enum { kMaxTokens = 67, kMaxDim = 67, kHeads = 2, kGap = 3 };
-enum DType { F32, BF16, F16, F64 };
-static const size_t kBytes[] = {4, 2, 2, 8};
 /* Beyond the rounding to the type, of values below 2. */
 static const double kTolerance[] = {3e-7, 8e-3, 1e-3, 1e-13};
 
@@ -76,86 +71,6 @@ static void callTensors(const struct Case *c, void *x, int64_t *positions,
   if (code != 0)
     fprintf(stderr, "%s: %s\n", c->name, message);
   CHECK(code == 0);
-}
-
-static double load(enum DType dtype, const void *data, size_t i) {
-  const char *at = (const char *)data + i * kBytes[dtype];
-  uint16_t bits;
-  uint32_t wide;
-  float single;
-  double result;
-  switch (dtype) {
-  case F32:
-    memcpy(&single, at, 4);
-    return (double)single;
-  case F64:
-    memcpy(&result, at, 8);
-    return result;
-  case BF16:
-    memcpy(&bits, at, 2);
-    wide = (uint32_t)bits << 16;
-    memcpy(&single, &wide, 4);
-    return (double)single;
-  default:
-    memcpy(&bits, at, 2);
-    /* Numbers only. */
-    CHECK((bits & 0x7c00) != 0x7c00);
-    result = bits & 0x7c00
-                 ? ldexp(1024 + (bits & 0x3ff), ((bits >> 10) & 31) - 25)
-                 : ldexp(bits & 0x3ff, -24);
-    return bits & 0x8000 ? -result : result;
-  }
-}
-
-/* A number in [-1, 1] that the type has. */
-static void store(enum DType dtype, void *data, size_t i, double value) {
-  char *at = (char *)data + i * kBytes[dtype];
-  float single = (float)value;
-  uint32_t wide;
-  uint16_t bits;
-  switch (dtype) {
-  case F32:
-    memcpy(at, &single, 4);
-    return;
-  case F64:
-    memcpy(at, &value, 8);
-    return;
-  case BF16:
-    memcpy(&wide, &single, 4);
-    bits = (uint16_t)(wide >> 16);
-    memcpy(at, &bits, 2);
-    return;
-  default:
-    /* Between 1 and 2, less 1.5: normal, and exact. */
-    bits = (uint16_t)(0x3800 | (unsigned)(fabs(value) * 1023.0));
-    if (value < 0)
-      bits |= 0x8000;
-    memcpy(at, &bits, 2);
-  }
-}
-
-/* Memory between two pages without access. */
-struct Guarded {
-  char *begin;
-  size_t size;
-};
-
-static struct Guarded makeGuarded(size_t bytes) {
-  struct Guarded result;
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  char *all;
-  result.size = (bytes + page - 1) / page * page;
-  all = (char *)mmap(NULL, result.size + 2 * page, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  CHECK(all != (char *)MAP_FAILED);
-  result.begin = all + page;
-  CHECK(mprotect(result.begin, result.size, PROT_READ | PROT_WRITE) == 0);
-  return result;
-}
-
-static void *place(const struct Guarded *memory, size_t bytes, int atEnd) {
-  CHECK(bytes <= memory->size);
-  return memory->begin + (atEnd ? memory->size - bytes : 0);
 }
 
 static void checkValues(const struct Case *c, const void *x, const void *out,
