@@ -115,22 +115,26 @@ func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x
 
 // -----
 
-// One query: keys are read where they are, two at a time, for all four heads;
-// the values of a key are asked for beside it.
+// One query: keys are read where they are, two at a time, for all four heads, a
+// page of them between two pages of values. Lines are asked for beside the
+// products with keys and with values, once in each.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x1x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x1x128xf32>)
-// CHECK: scf.for {{.*}} step %c96
+// CHECK: scf.for {{.*}} step %c8 {
+// CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
 // CHECK: scf.for {{.*}} step %c16 iter_args
-// CHECK: vector.load %[[K]]
-// CHECK: memref.prefetch %[[V]]
+// CHECK-NEXT: memref.prefetch %[[V]]
+// CHECK-NEXT: memref.prefetch %[[K]]
+// CHECK-NEXT: vector.load %[[K]]
 // CHECK-COUNT-16: math.fma
 // CHECK: scf.yield
 // CHECK-COUNT-7: arith.addf
 // CHECK-NOT: vector.reduction
+// CHECK: scf.for {{.*}} = %c0 to %c8 step %c1 {
 // CHECK: memref.prefetch %[[K]]
+// CHECK-NEXT: memref.prefetch %[[V]]
 // CHECK: vector.load %[[V]]
 // CHECK-COUNT-8: math.fma
-// CHECK: scf.yield
 func.func @decode(%q: memref<?x4x1x128xf32>, %k: memref<?x1x?x128xf32>, %v: memref<?x1x?x128xf32>, %o: memref<?x4x1x128xf32>) {
   posenc.attention query_layout = head_major key_layout = head_major
     ins(%q, %k, %v : memref<?x4x1x128xf32>, memref<?x1x?x128xf32>, memref<?x1x?x128xf32>) outs(%o : memref<?x4x1x128xf32>)

@@ -13,7 +13,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
@@ -42,14 +44,36 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
   tiles.queries = dim > 128 ? 128 : 256;
   int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                   getNumHeads(op.getKey(), op.getKeyHeadDim());
+  if (isDecode(op, target)) {
+    tiles.setDecode(op, ratio, dim);
+    return tiles;
+  }
   // Packed keys serve all heads of a task.
   tiles.heads = 1;
-  // One query of all heads is little work for the keys it reads.
-  int64_t most = isDecode(op, target) ? tiles.lanes : 4;
-  for (int64_t heads = 2; heads <= most; heads *= 2)
+  for (int64_t heads = 2; heads <= 4; heads *= 2)
     if (ratio % heads == 0)
       tiles.heads = heads;
   return tiles;
+}
+
+void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
+  // All heads, in as few tasks as have vectors that are mostly heads: each
+  // reads the keys.
+  heads = ratio;
+  for (int64_t most = lanes; ratio > lanes && most > lanes / 2; --most)
+    if (ratio % most == 0) {
+      heads = most;
+      break;
+    }
+  // One token.
+  queries = heads * getGroup();
+  constexpr int64_t tileBytes = 4096, mostVectors = 16;
+  int64_t bytes =
+      dim *
+      getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
+  int64_t ofVector = lanes / getHeadLanes();
+  keys = ofVector *
+         std::clamp<int64_t>(tileBytes / bytes / ofVector, 1, mostVectors);
 }
 
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
@@ -93,13 +117,16 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   };
   int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
   keys = allocate({numKeys, getRowSize(dim)});
-  rows = allocate({group, getRowSize(std::max(dim, valueDim))});
   if (isDecode(op, target)) {
-    decodeScores = allocate({tiles.keys, tiles.lanes});
-    decodeSums = allocate({tiles.heads, valueDim});
-    decodeState = allocate({2, tiles.lanes});
+    int64_t heads = tiles.getHeadBlocks() * tiles.getHeadLanes();
+    rows = allocate({heads, getRowSize(dim)});
+    decodeScores = allocate(
+        {tiles.keys * tiles.getHeadLanes() / tiles.lanes, tiles.lanes});
+    decodeSums = allocate({heads, valueDim});
+    decodeState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
     return;
   }
+  rows = allocate({group, getRowSize(std::max(dim, valueDim))});
   queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes), group});
   sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
   scores = allocate({numKeys, group});

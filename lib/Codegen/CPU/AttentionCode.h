@@ -32,6 +32,7 @@
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::posenc {
 
@@ -52,6 +53,19 @@ struct AttentionTiles {
   /// Tokens of a task.
   int64_t getTokens() const { return queries / heads; }
   int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
+
+  /// For one query: lanes of a vector of scores that have a key, and how often
+  /// it takes them for all heads.
+  int64_t getHeadLanes() const {
+    return std::min<int64_t>(llvm::PowerOf2Ceil(heads), lanes);
+  }
+  int64_t getHeadBlocks() const {
+    return (heads + getHeadLanes() - 1) / getHeadLanes();
+  }
+
+private:
+  /// Sets what differs for one query.
+  void setDecode(AttentionOp op, int64_t ratio, int64_t dim);
 };
 
 /// Memory on the stack of functions, which the attentions of one take turns to
@@ -87,8 +101,8 @@ struct AttentionCode {
   /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
   /// of a group of queries or results.
   Value queries, sums, scores, keys, values, maxima, totals, rows;
-  /// For one query: (keys, lane), (head, value dim), and vectors of the maxima
-  /// and totals.
+  /// For one query: (keys, lane), (head, value dim), and for each block of
+  /// heads vectors of the maxima and totals.
   Value decodeScores, decodeSums, decodeState;
 
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,

@@ -12,18 +12,27 @@
 // lanes, and then all of them across lanes at once, into a vector of scores:
 // keys, and in each key query heads.
 //
+// A tile of keys, and one of values, is a page: both stay in the first cache
+// between being asked for and being used. Products with the keys ask for lines
+// of the tile's values and of the next keys, sums of values for the next keys
+// again and the next values: in order and beside the arithmetic, as many at a
+// time are dropped, and single ones now and then.
+//
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "BF16Halves.h"
 
 #include "ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cfloat>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -39,59 +48,118 @@ bool mlir::posenc::isDecode(AttentionOp op, const VectorTarget &target) {
          op.getWhere().empty() && !op.getMask();
 }
 
+static int64_t getElementBytes(Value memref) {
+  return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
+}
+
+static constexpr int64_t kLineBytes = 64;
+
 namespace {
 /// The code for one task.
 class Decode {
 public:
   Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-         const AttentionTask &task)
-      : b(builder), code(code), op(code.op), task(task),
-        type(code.getVectorType()), lanes(code.tiles.lanes),
-        heads(code.tiles.heads), keys(lanes / heads) {
-    for (int64_t i = 0; i < heads; ++i)
-      headIndices.push_back(createIndex(b, i));
-  }
+         const AttentionTask &task, Value endKey);
 
-  void emitTile(Value firstKey, Value count);
+  /// The queries, scaled, in the order of the keys' lanes.
+  void scaleQueries();
   void start();
+  /// Takes the tile from `firstKey` on: all of it, or `count` keys.
+  void emitTile(Value firstKey, Value count, bool isWhole);
   void finish();
 
 private:
-  Value load(Value memref, ValueRange row, Value lane);
+  /// Where a key of the tile is, or of the one after it.
+  SmallVector<Value> getRow(Value firstKey, Value row, bool isNext);
+  /// Vectors of a row in f32, `count` of them from a lane on.
+  SmallVector<Value> load(Value memref, ValueRange row, Value lane,
+                          int64_t count);
   void prefetch(Value memref, ValueRange row, Value lane);
-  SmallVector<Value> getKeyRow(Value key) {
-    return getKeyIndices(b, op, task, key);
-  }
+  /// Asks for a line of the tile after the one from `firstKey` on.
+  void prefetchNext(Value firstKey, Value line);
   Value sumLanes(SmallVector<Value> vectors);
   Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
   Value ofHead(Value vector, int64_t head) {
     return broadcast(b, type, vector::ExtractOp::create(b, vector, head));
   }
-  Value emitScores(Value firstKey, Value count, Value maximum);
-  void emitValues(Value firstKey, Value count, Value factor);
+  void emitScores(Value firstKey, Value count, bool isWhole, Value block);
+  /// Makes weights of the scores; returns the factor of what was before.
+  Value emitWeights(Value count, bool isWhole, Value block);
+  void emitValues(Value firstKey, Value count, bool isWhole, Value block,
+                  Value factor);
+  void forEachBlock(function_ref<void(Value block)> body);
+  Value getHead(Value block, int64_t head) {
+    return addIndex(b, mulIndex(b, block, heads), head);
+  }
 
   ImplicitLocOpBuilder &b;
   const AttentionCode &code;
   AttentionOp op;
   const AttentionTask &task;
   VectorType type;
-  /// Query heads of the task, and keys whose scores are in a vector.
+  /// Heads that are in a vector of scores, with some that are none, and keys.
   int64_t lanes, heads, keys;
-  SmallVector<Value> headIndices;
+  Value endKey;
+  /// Whether rows are rotated or normed, and then on the stack.
+  bool arePacked;
+  /// Whether all lines are those of whole rows, as many of keys as of values.
+  bool hasLines;
 };
 } // namespace
 
-/// A vector of a tensor's row, in f32.
-Value Decode::load(Value memref, ValueRange row, Value lane) {
-  SmallVector<Value> at(row);
-  at.push_back(lane);
-  VectorType given = type.clone(getElementTypeOrSelf(memref.getType()));
-  Value value = loadVector(b, given, memref, at);
-  return given == type ? value : arith::ExtFOp::create(b, type, value);
+/// Whether vectors of bf16 are split into even and odd elements, not halves.
+static bool areSplit(const AttentionCode &code, Value memref, int64_t dim) {
+  return getElementTypeOrSelf(memref.getType()).isBF16() &&
+         dim % (2 * code.tiles.lanes) == 0;
 }
 
-/// Asks for the line with a lane of a row. What is beyond the tensor is never
-/// touched.
+Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               const AttentionTask &task, Value endKey)
+    : b(builder), code(code), op(code.op), task(task),
+      type(code.getVectorType()), lanes(code.tiles.lanes),
+      heads(code.tiles.getHeadLanes()), keys(lanes / heads), endKey(endKey),
+      arePacked(op.getKeyRotation() || op.getKeyNorm()) {
+  int64_t bytes = code.dim * getElementBytes(op.getKey());
+  hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Decode::getRow(Value firstKey, Value row, bool isNext) {
+  if (isNext)
+    row = addIndex(b, row, code.tiles.keys);
+  Value key = addIndex(b, firstKey, row);
+  // Pages are only known of keys that there are.
+  if (isNext && op.getBlockTable())
+    key = minIndex(b, key, addIndex(b, endKey, -1));
+  return getKeyIndices(b, op, task, key);
+}
+
+SmallVector<Value> Decode::load(Value memref, ValueRange row, Value lane,
+                                int64_t count) {
+  SmallVector<Value> result;
+  Type element = getElementTypeOrSelf(memref.getType());
+  bool split = areSplit(code, memref, type.getNumElements() * count);
+  for (int64_t i = 0; i < count; i += split ? 2 : 1) {
+    SmallVector<Value> at(row);
+    at.push_back(addIndex(b, lane, i * lanes));
+    if (split) {
+      auto both = VectorType::get({2 * lanes}, element);
+      BF16Halves halves =
+          splitBF16(b, b.getLoc(), loadVector(b, both, memref, at));
+      llvm::append_values(result, halves.even, halves.odd);
+      continue;
+    }
+    Value value = loadVector(b, type.clone(element), memref, at);
+    if (element != type.getElementType())
+      value = arith::ExtFOp::create(b, type, value);
+    result.push_back(value);
+  }
+  return result;
+}
+
 void Decode::prefetch(Value memref, ValueRange row, Value lane) {
   SmallVector<Value> at(row);
   at.push_back(lane);
@@ -99,20 +167,41 @@ void Decode::prefetch(Value memref, ValueRange row, Value lane) {
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
+void Decode::prefetchNext(Value firstKey, Value line) {
+  int64_t elements = kLineBytes / getElementBytes(op.getKey());
+  Value lines = createIndex(b, code.dim / elements);
+  Value row = b.createOrFold<arith::DivUIOp>(line, lines);
+  Value lane =
+      mulIndex(b, b.createOrFold<arith::RemUIOp>(line, lines), elements);
+  SmallVector<Value> at = getRow(firstKey, row, /*isNext=*/true);
+  prefetch(op.getKey(), at, lane);
+  prefetch(op.getValue(), at, lane);
+}
+
 /// Of as many vectors as there are lanes, the sum of each.
 Value Decode::sumLanes(SmallVector<Value> vectors) {
-  SmallVector<int64_t> even, odd;
-  for (int64_t i = 0; i < lanes; ++i) {
-    even.push_back(2 * i);
-    odd.push_back(2 * i + 1);
-  }
-  while (vectors.size() > 1) {
+  // What moves between the parts of a vector that are 16 bytes comes last, when
+  // there are few.
+  for (int64_t unit = 1, step = 0; vectors.size() > 1; ++step) {
+    int64_t parts = std::min<int64_t>(lanes / unit, 4);
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t part = lane / unit % parts;
+      bool isLast = parts == 2;
+      int64_t vector = isLast || step % 2 == 0 ? part % 2 : part / 2;
+      int64_t from = isLast ? 0 : step % 2 == 0 ? part / 2 : part % 2;
+      int64_t source = vector * lanes + lane - part * unit + from * unit;
+      low.push_back(source);
+      high.push_back(source + parts / 2 * unit);
+    }
+    if (step % 2 == 1)
+      unit *= 4;
     SmallVector<Value> next;
     for (size_t i = 0; i < vectors.size(); i += 2) {
       Value x = vectors[i], y = vectors[i + 1];
       next.push_back(
-          arith::AddFOp::create(b, vector::ShuffleOp::create(b, x, y, even),
-                                vector::ShuffleOp::create(b, x, y, odd)));
+          arith::AddFOp::create(b, vector::ShuffleOp::create(b, x, y, low),
+                                vector::ShuffleOp::create(b, x, y, high)));
     }
     vectors = std::move(next);
   }
@@ -132,202 +221,322 @@ Value Decode::acrossKeys(Value vector,
   return vector;
 }
 
-/// Scores of a tile; returns the new maxima.
-Value Decode::emitScores(Value firstKey, Value count, Value maximum) {
-  Value zero = createIndex(b, 0), last = addIndex(b, count, -1);
-  bool arePacked = op.getKeyRotation() || op.getKeyNorm();
-  SmallVector<Value> start(lanes, createSplat(b, type, 0));
-  Value minusInfinity =
-      createSplat(b, type, -std::numeric_limits<double>::infinity());
-  SmallVector<int32_t> numbers;
-  for (int64_t i = 0; i < lanes; ++i)
-    numbers.push_back(i / heads);
-  VectorType integers = type.clone(b.getI32Type());
-  Value keyOfLane = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
-  constexpr int64_t lineBytes = 64;
-  int64_t bytes =
-      getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  int64_t step = lineBytes / bytes;
-  bool hasLines = code.dim % step == 0 && code.valueDim == code.dim;
-  if (!hasLines)
-    step = lanes;
-  maximum = createLoop(
-      b, zero, count, keys, maximum, [&](Value row, ValueRange before) {
-        // Keys beyond the last are the last.
-        SmallVector<Value> rows;
-        SmallVector<SmallVector<Value>> places;
-        for (int64_t i = 0; i < keys; ++i) {
-          rows.push_back(minIndex(b, addIndex(b, row, i), last));
-          places.push_back(getKeyRow(addIndex(b, firstKey, rows[i])));
-        }
-        SmallVector<Value> products = createLoop(
-            b, zero, createIndex(b, code.dim), step, start,
-            [&](Value first, ValueRange sums) {
-              SmallVector<Value> next(sums);
-              for (int64_t j = 0; j < step; j += lanes) {
-                Value d = addIndex(b, first, j);
-                for (int64_t i = 0; i < keys; ++i) {
-                  Value key = arePacked
-                                  ? loadVector(b, type, code.keys, {rows[i], d})
-                                  : load(op.getKey(), places[i], d);
-                  if (j == 0 && hasLines)
-                    prefetch(op.getValue(), places[i], d);
-                  for (int64_t h = 0; h < heads; ++h) {
-                    Value query =
-                        loadVector(b, type, code.rows, {headIndices[h], d});
-                    Value &sum = next[i * heads + h];
-                    sum = math::FmaOp::create(b, key, query, sum);
-                  }
-                }
-              }
-              return next;
-            });
-        Value score = sumLanes(products);
-        Value rest = arith::IndexCastOp::create(b, b.getI32Type(),
-                                                subIndex(b, count, row));
-        Value isKey =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyOfLane,
-                                  broadcast(b, integers, rest));
-        score = arith::SelectOp::create(b, isKey, score, minusInfinity);
-        Value number = arith::DivUIOp::create(b, row, createIndex(b, keys));
-        storeVector(b, score, code.decodeScores, {number, zero});
-        return SmallVector<Value>{createMax(b, score, before.front())};
-      })[0];
-  return acrossKeys(maximum,
-                    [&](Value x, Value y) { return createMax(b, x, y); });
+void Decode::forEachBlock(function_ref<void(Value block)> body) {
+  createLoop(b, createIndex(b, 0), createIndex(b, code.tiles.getHeadBlocks()),
+             1, body);
 }
 
-/// Adds weighted values.
-void Decode::emitValues(Value firstKey, Value count, Value factor) {
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+void Decode::emitScores(Value firstKey, Value count, bool isWhole,
+                        Value block) {
+  Value zero = createIndex(b, 0), last = addIndex(b, count, -1);
+  SmallVector<Value> start(lanes, createSplat(b, type, 0));
+  int64_t step = hasLines ? kLineBytes / getElementBytes(op.getKey()) : lanes;
+  // Split vectors come in pairs.
+  int64_t vectors = std::max<int64_t>(step / lanes, 1);
+  if (arePacked || !areSplit(code, op.getKey(), code.dim))
+    vectors = 1;
+  else
+    vectors = 2;
+  step = std::max(step, vectors * lanes);
+  createLoop(b, zero, count, keys, [&](Value row) {
+    SmallVector<Value> rows;
+    SmallVector<SmallVector<Value>> places, nextPlaces;
+    for (int64_t i = 0; i < keys; ++i) {
+      // Keys beyond the last are the last.
+      Value mine = addIndex(b, row, i);
+      rows.push_back(isWhole ? mine : minIndex(b, mine, last));
+      places.push_back(getRow(firstKey, rows[i], /*isNext=*/false));
+      nextPlaces.push_back(getRow(firstKey, rows[i], /*isNext=*/true));
+    }
+    SmallVector<Value> products = createLoop(
+        b, zero, createIndex(b, code.dim), step, start,
+        [&](Value first, ValueRange sums) {
+          SmallVector<Value> next(sums);
+          for (int64_t j = 0; j < step; j += vectors * lanes) {
+            Value d = addIndex(b, first, j);
+            for (int64_t i = 0; i < keys; ++i) {
+              if (j == 0 && hasLines) {
+                prefetch(op.getValue(), places[i], d);
+                prefetch(op.getKey(), nextPlaces[i], d);
+              }
+              SmallVector<Value> key =
+                  arePacked ? SmallVector<Value>{loadVector(b, type, code.keys,
+                                                            {rows[i], d})}
+                            : load(op.getKey(), places[i], d, vectors);
+              for (auto [part, vector] : llvm::enumerate(key))
+                for (int64_t h = 0; h < heads; ++h) {
+                  Value query = loadVector(
+                      b, type, code.rows,
+                      {getHead(block, h), addIndex(b, d, part * lanes)});
+                  Value &sum = next[i * heads + h];
+                  sum = math::FmaOp::create(b, vector, query, sum);
+                }
+            }
+          }
+          return next;
+        });
+    Value number = b.createOrFold<arith::DivUIOp>(row, createIndex(b, keys));
+    storeVector(b, sumLanes(products), code.decodeScores, {number, zero});
+  });
+}
+
+Value Decode::emitWeights(Value count, bool isWhole, Value block) {
   Value zero = createIndex(b, 0);
-  int64_t vectors = std::max<int64_t>(lanes / heads, 1);
+  SmallVector<Value> atMaximum{mulIndex(b, block, 2), zero};
+  SmallVector<Value> atTotal{addIndex(b, mulIndex(b, block, 2), 1), zero};
+  Value before = loadVector(b, type, code.decodeState, atMaximum);
+  int64_t numVectors = code.tiles.keys / keys;
+  SmallVector<Value> scores;
+  Value maximum = before;
+  VectorType integers = type.clone(b.getI32Type());
+  Value minusInfinity =
+      createSplat(b, type, -std::numeric_limits<double>::infinity());
+  for (int64_t i = 0; i < numVectors; ++i) {
+    Value score =
+        loadVector(b, type, code.decodeScores, {createIndex(b, i), zero});
+    if (!isWhole) {
+      SmallVector<int32_t> numbers;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        numbers.push_back(i * keys + lane / heads);
+      Value keyOfLane = arith::ConstantOp::create(
+          b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
+      Value end = broadcast(
+          b, integers, arith::IndexCastOp::create(b, b.getI32Type(), count));
+      Value isKey =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyOfLane, end);
+      score = arith::SelectOp::create(b, isKey, score, minusInfinity);
+    }
+    maximum = createMax(b, score, maximum);
+    scores.push_back(score);
+  }
+  maximum =
+      acrossKeys(maximum, [&](Value x, Value y) { return createMax(b, x, y); });
+  storeVector(b, maximum, code.decodeState, atMaximum);
+  Value sum;
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
+    storeVector(b, weight, code.decodeScores, {createIndex(b, i), zero});
+    sum = sum ? Value(arith::AddFOp::create(b, sum, weight)) : weight;
+  }
+  Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
+  Value total = loadVector(b, type, code.decodeState, atTotal);
+  storeVector(b, math::FmaOp::create(b, total, factor, sum), code.decodeState,
+              atTotal);
+  return factor;
+}
+
+void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
+                        Value factor) {
+  Value zero = createIndex(b, 0);
+  // As many sums as scores, of at least two vectors.
+  int64_t few = std::min(heads, lanes / 2);
+  int64_t vectors = lanes / few;
   while (code.valueDim / lanes % vectors != 0)
     --vectors;
   int64_t columns = vectors * lanes;
   SmallVector<Value> factors;
   for (int64_t h = 0; h < heads; ++h)
     factors.push_back(ofHead(factor, h));
-  SmallVector<Value> start(vectors * heads, createSplat(b, type, 0));
-  bool arePacked = op.getKeyRotation() || op.getKeyNorm();
-  createLoop(b, zero, createIndex(b, code.valueDim), columns, [&](Value d) {
-    SmallVector<Value> sums =
-        createLoop(b, zero, count, 1, start, [&](Value row, ValueRange before) {
-          Value key = addIndex(b, firstKey, row);
-          SmallVector<Value> next(before), weights;
-          Value number = arith::DivUIOp::create(b, row, createIndex(b, keys));
-          Value inVector = mulIndex(
-              b, arith::RemUIOp::create(b, row, createIndex(b, keys)), heads);
-          for (int64_t h = 0; h < heads; ++h)
-            weights.push_back(
-                broadcast(b, type,
-                          memref::LoadOp::create(
-                              b, code.decodeScores,
-                              ValueRange{number, addIndex(b, inVector, h)})));
-          SmallVector<Value> place = getKeyRow(key);
-          // Where the next keys of a paged cache are is not known yet.
-          if (!arePacked && !op.getBlockTable() && code.valueDim == code.dim)
-            prefetch(op.getKey(), getKeyRow(addIndex(b, key, code.tiles.keys)),
-                     d);
-          for (int64_t v = 0; v < vectors; ++v) {
-            Value value = load(op.getValue(), place, addIndex(b, d, v * lanes));
-            for (int64_t h = 0; h < heads; ++h) {
-              Value &sum = next[v * heads + h];
-              sum = math::FmaOp::create(b, weights[h], value, sum);
-            }
+  SmallVector<Value> start(vectors * few, createSplat(b, type, 0));
+  // The lines of the next tile, spread over rows and columns.
+  int64_t numColumns = code.valueDim / columns;
+  int64_t elements = kLineBytes / getElementBytes(op.getKey());
+  int64_t lines = code.tiles.keys * code.valueDim / elements;
+  int64_t rows = code.tiles.keys * numColumns;
+  int64_t rowsPerLine = std::max<int64_t>(rows / lines, 1);
+  int64_t linesPerRow = std::max<int64_t>(lines / rows, 1);
+  // Where rows are has been computed once then.
+  int64_t step = isWhole ? std::gcd(code.tiles.keys, 16) : 1;
+  for (int64_t firstHead = 0; firstHead < heads; firstHead += few) {
+    createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
+      Value d = mulIndex(b, column, columns);
+      auto emitRow = [&](Value row, ValueRange before) {
+        SmallVector<Value> next(before);
+        Value number =
+            b.createOrFold<arith::DivUIOp>(row, createIndex(b, keys));
+        Value inVector = mulIndex(
+            b, b.createOrFold<arith::RemUIOp>(row, createIndex(b, keys)),
+            heads);
+        SmallVector<Value> values = load(
+            op.getValue(), getRow(firstKey, row, /*isNext=*/false), d, vectors);
+        for (int64_t h = 0; h < few; ++h) {
+          Value weight = broadcast(
+              b, type,
+              memref::LoadOp::create(
+                  b, code.decodeScores,
+                  ValueRange{number, addIndex(b, inVector, firstHead + h)}));
+          for (auto [v, value] : llvm::enumerate(values)) {
+            Value &sum = next[v * few + h];
+            sum = math::FmaOp::create(b, weight, value, sum);
           }
-          return next;
-        });
-    for (int64_t v = 0; v < vectors; ++v)
-      for (int64_t h = 0; h < heads; ++h) {
-        SmallVector<Value> at{headIndices[h], addIndex(b, d, v * lanes)};
-        Value before = loadVector(b, type, code.decodeSums, at);
-        storeVector(
-            b, math::FmaOp::create(b, before, factors[h], sums[v * heads + h]),
-            code.decodeSums, at);
-      }
+        }
+        return next;
+      };
+      Value ahead = mulIndex(b, column, code.tiles.keys);
+      SmallVector<Value> sums =
+          createLoop(b, zero, count, step, start, [&](Value row, ValueRange s) {
+            SmallVector<Value> next(s);
+            for (int64_t i = 0; i < step; ++i) {
+              Value mine = addIndex(b, row, i);
+              if (hasLines && firstHead == 0 && i % rowsPerLine == 0) {
+                Value line = b.createOrFold<arith::DivUIOp>(
+                    mulIndex(b, addIndex(b, ahead, mine), linesPerRow),
+                    createIndex(b, rowsPerLine));
+                for (int64_t j = 0; j < linesPerRow; ++j)
+                  prefetchNext(firstKey, addIndex(b, line, j));
+              }
+              next = emitRow(mine, next);
+            }
+            return next;
+          });
+      for (int64_t v = 0; v < vectors; ++v)
+        for (int64_t h = 0; h < few; ++h) {
+          SmallVector<Value> at{getHead(block, firstHead + h),
+                                addIndex(b, d, v * lanes)};
+          Value before = loadVector(b, type, code.decodeSums, at);
+          storeVector(b,
+                      math::FmaOp::create(b, before, factors[firstHead + h],
+                                          sums[v * few + h]),
+                      code.decodeSums, at);
+        }
+    });
+  }
+}
+
+void Decode::emitTile(Value firstKey, Value count, bool isWhole) {
+  forEachBlock([&](Value block) {
+    emitScores(firstKey, count, isWhole, block);
+    Value factor = emitWeights(count, isWhole, block);
+    emitValues(firstKey, count, isWhole, block, factor);
   });
 }
 
-void Decode::emitTile(Value firstKey, Value count) {
-  Value zero = createIndex(b, 0), one = createIndex(b, 1);
-  Value before = loadVector(b, type, code.decodeState, {zero, zero});
-  Value maximum = emitScores(firstKey, count, before);
-  Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
-  storeVector(b, maximum, code.decodeState, {zero, zero});
-  Value total = loadVector(b, type, code.decodeState, {one, zero});
-  Value groups =
-      b.createOrFold<arith::CeilDivUIOp>(count, createIndex(b, keys));
-  Value sum = createLoop(
-      b, zero, groups, 1, Value(createSplat(b, type, 0)),
-      [&](Value number, ValueRange sums) {
-        Value score = loadVector(b, type, code.decodeScores, {number, zero});
-        Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
-        storeVector(b, weight, code.decodeScores, {number, zero});
-        return SmallVector<Value>{
-            arith::AddFOp::create(b, sums.front(), weight)};
-      })[0];
-  storeVector(b, math::FmaOp::create(b, total, factor, sum), code.decodeState,
-              {one, zero});
-  emitValues(firstKey, count, factor);
+//===----------------------------------------------------------------------===//
+// Beginning and end
+//===----------------------------------------------------------------------===//
+
+void Decode::scaleQueries() {
+  Value scale = createSplat(b, type, op.getScoreScale() * llvm::numbers::log2e);
+  bool split = !arePacked && areSplit(code, op.getKey(), code.dim);
+  int64_t vectors = split ? 2 : 1;
+  SmallVector<int64_t> even, odd;
+  for (int64_t i = 0; i < lanes; ++i) {
+    even.push_back(2 * i);
+    odd.push_back(2 * i + 1);
+  }
+  Value zero = createIndex(b, 0);
+  int64_t allHeads = code.tiles.getHeadBlocks() * heads;
+  createLoop(b, zero, createIndex(b, code.dim), vectors * lanes, [&](Value d) {
+    createLoop(b, zero, createIndex(b, code.tiles.heads), 1, [&](Value head) {
+      SmallVector<Value> parts;
+      for (int64_t i = 0; i < vectors; ++i) {
+        Value part =
+            loadVector(b, type, code.rows, {head, addIndex(b, d, i * lanes)});
+        parts.push_back(arith::MulFOp::create(b, part, scale));
+      }
+      if (split)
+        parts = {vector::ShuffleOp::create(b, parts[0], parts[1], even),
+                 vector::ShuffleOp::create(b, parts[0], parts[1], odd)};
+      for (auto [i, part] : llvm::enumerate(parts))
+        storeVector(b, part, code.rows, {head, addIndex(b, d, i * lanes)});
+    });
+    // Lanes that are no head.
+    for (int64_t head = code.tiles.heads; head < allHeads; ++head)
+      for (int64_t i = 0; i < vectors; ++i)
+        storeVector(b, createSplat(b, type, 0), code.rows,
+                    {createIndex(b, head), addIndex(b, d, i * lanes)});
+  });
 }
 
 void Decode::start() {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
-  Value maximum = createSplat(b, type, -FLT_MAX), total = none;
-  if (Value sinks = op.getSinks()) {
-    // All lanes have the maximum of their head, but only those of the first
-    // key have its part of the sum.
-    SmallVector<Value> logits;
-    for (int64_t i = 0; i < lanes; ++i)
-      logits.push_back(memref::LoadOp::create(
-          b, sinks, ValueRange{addIndex(b, task.queryHead, i % heads)}));
-    ElementwiseBuilder e(b, b.getLoc(), maximum);
-    Value logit = e.mul(vector::FromElementsOp::create(b, type, logits),
-                        e.f32(llvm::numbers::log2e));
-    maximum = createMax(b, logit, maximum);
-    SmallVector<float> isFirst;
-    for (int64_t i = 0; i < lanes; ++i)
-      isFirst.push_back(i < heads ? 1 : 0);
-    total = e.mul(emitExp2(b, e.sub(logit, maximum)),
-                  arith::ConstantOp::create(
-                      b, DenseElementsAttr::get(type, ArrayRef(isFirst))));
-  }
-  storeVector(b, maximum, code.decodeState, {zero, zero});
-  storeVector(b, total, code.decodeState, {createIndex(b, 1), zero});
-  for (Value head : headIndices)
-    createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-      storeVector(b, none, code.decodeSums, {head, d});
-    });
+  Value sinks = op.getSinks();
+  forEachBlock([&](Value block) {
+    Value maximum = createSplat(b, type, -FLT_MAX), total = none;
+    if (sinks) {
+      // All lanes have the maximum of their head, but only those of the first
+      // key have its part of the sum.
+      SmallVector<Value> logits;
+      for (int64_t i = 0; i < lanes; ++i) {
+        Value head = minIndex(b, getHead(block, i % heads),
+                              createIndex(b, code.tiles.heads - 1));
+        logits.push_back(memref::LoadOp::create(
+            b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
+      }
+      ElementwiseBuilder e(b, b.getLoc(), maximum);
+      Value logit = e.mul(vector::FromElementsOp::create(b, type, logits),
+                          e.f32(llvm::numbers::log2e));
+      maximum = createMax(b, logit, maximum);
+      SmallVector<float> isFirst;
+      for (int64_t i = 0; i < lanes; ++i)
+        isFirst.push_back(i < heads ? 1 : 0);
+      total = e.mul(emitExp2(b, e.sub(logit, maximum)),
+                    arith::ConstantOp::create(
+                        b, DenseElementsAttr::get(type, ArrayRef(isFirst))));
+    }
+    Value row = mulIndex(b, block, 2);
+    storeVector(b, maximum, code.decodeState, {row, zero});
+    storeVector(b, total, code.decodeState, {addIndex(b, row, 1), zero});
+    for (int64_t h = 0; h < heads; ++h)
+      createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
+        storeVector(b, none, code.decodeSums, {getHead(block, h), d});
+      });
+  });
 }
 
 void Decode::finish() {
   Value zero = createIndex(b, 0);
-  Value maximum = loadVector(b, type, code.decodeState, {zero, zero});
-  Value total = acrossKeys(
-      loadVector(b, type, code.decodeState, {createIndex(b, 1), zero}),
-      [&](Value x, Value y) -> Value {
-        return arith::AddFOp::create(b, x, y);
-      });
-  AttentionResult result = emitResult(b, maximum, total);
   Value output = op.getInits().front();
   VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
-  for (int64_t h = 0; h < heads; ++h) {
+  // As emitValues has loaded them.
+  int64_t vectors = lanes / std::min(heads, lanes / 2);
+  while (code.valueDim / lanes % vectors != 0)
+    --vectors;
+  bool split = areSplit(code, op.getValue(), vectors * lanes);
+  // What the lanes of two vectors are, in order.
+  SmallVector<int64_t> low, high;
+  for (int64_t i = 0; i < lanes / 2; ++i) {
+    llvm::append_values(low, i, lanes + i);
+    llvm::append_values(high, lanes / 2 + i, lanes + lanes / 2 + i);
+  }
+  for (int64_t head = 0; head < code.tiles.heads; ++head) {
+    int64_t block = head / heads, lane = head % heads;
+    Value row = createIndex(b, 2 * block);
+    Value maximum = loadVector(b, type, code.decodeState, {row, zero});
+    Value total = acrossKeys(
+        loadVector(b, type, code.decodeState, {addIndex(b, row, 1), zero}),
+        [&](Value x, Value y) -> Value {
+          return arith::AddFOp::create(b, x, y);
+        });
+    AttentionResult result = emitResult(b, maximum, total);
     SmallVector<Value> at =
-        getRowIndices(task.batch, addIndex(b, task.queryHead, h),
+        getRowIndices(task.batch, addIndex(b, task.queryHead, head),
                       task.firstToken, op.getQueryHeadDim());
     if (Value logSum = op.getLogSumInit())
-      memref::StoreOp::create(b, vector::ExtractOp::create(b, result.logSum, h),
-                              logSum, at);
-    Value factor = ofHead(result.factor, h);
-    createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-      Value value = arith::MulFOp::create(
-          b, loadVector(b, type, code.decodeSums, {headIndices[h], d}), factor);
-      if (narrow != type)
-        value = arith::TruncFOp::create(b, narrow, value);
-      SmallVector<Value> place(at);
-      place.push_back(d);
-      storeVector(b, value, output, place);
+      memref::StoreOp::create(
+          b, vector::ExtractOp::create(b, result.logSum, lane), logSum, at);
+    Value factor = ofHead(result.factor, lane);
+    int64_t step = split ? 2 * lanes : lanes;
+    createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {
+      SmallVector<Value> parts;
+      for (int64_t i = 0; i < step; i += lanes)
+        parts.push_back(loadVector(b, type, code.decodeSums,
+                                   {createIndex(b, head), addIndex(b, d, i)}));
+      if (split)
+        parts = {vector::ShuffleOp::create(b, parts[0], parts[1], low),
+                 vector::ShuffleOp::create(b, parts[0], parts[1], high)};
+      for (auto [i, part] : llvm::enumerate(parts)) {
+        Value value = arith::MulFOp::create(b, part, factor);
+        if (narrow != type)
+          value = arith::TruncFOp::create(b, narrow, value);
+        SmallVector<Value> place(at);
+        place.push_back(addIndex(b, d, i * lanes));
+        storeVector(b, value, output, place);
+      }
     });
   }
 }
@@ -342,33 +551,36 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
   Value zero = createIndex(builder, 0);
   queryRows.preparePosition(builder, task.batch, task.firstToken,
                             task.firstPlace, zero);
-  VectorType type = code.getVectorType();
-  Value scale =
-      createSplat(builder, type, op.getScoreScale() * llvm::numbers::log2e);
-  createLoop(
-      builder, zero, createIndex(builder, code.tiles.heads), 1,
-      [&](Value head) {
-        SmallVector<Value> at =
-            getRowIndices(task.batch, addIndex(builder, task.queryHead, head),
-                          task.firstToken, op.getQueryHeadDim());
-        queryRows.emitRow(builder, op.getQuery(), at, code.dim, code.rows, head,
-                          zero);
-        createLoop(builder, zero, createIndex(builder, code.dim),
-                   code.tiles.lanes, [&](Value d) {
-                     Value x = loadVector(builder, type, code.rows, {head, d});
-                     storeVector(builder,
-                                 arith::MulFOp::create(builder, x, scale),
-                                 code.rows, {head, d});
-                   });
-      });
-  Decode decode(builder, code, task);
+  createLoop(builder, zero, createIndex(builder, code.tiles.heads), 1,
+             [&](Value head) {
+               SmallVector<Value> at = getRowIndices(
+                   task.batch, addIndex(builder, task.queryHead, head),
+                   task.firstToken, op.getQueryHeadDim());
+               queryRows.emitRow(builder, op.getQuery(), at, code.dim,
+                                 code.rows, head, zero);
+             });
+  Decode decode(builder, code, task, endKey);
+  decode.scaleQueries();
   decode.start();
-  createLoop(builder, firstKey, endKey, code.tiles.keys, [&](Value first) {
-    Value count = minIndex(builder, createIndex(builder, code.tiles.keys),
-                           subIndex(builder, endKey, first));
+  Value size = createIndex(builder, code.tiles.keys);
+  auto emitTile = [&](Value first, Value count, bool isWhole) {
     if (op.getKeyRotation() || op.getKeyNorm())
       emitKeyRows(builder, code, keyRows, task, first, count);
-    decode.emitTile(first, count);
-  });
+    decode.emitTile(first, count, isWhole);
+  };
+  Value total = maxIndex(builder, zero, subIndex(builder, endKey, firstKey));
+  Value rest = builder.createOrFold<arith::RemUIOp>(total, size);
+  Value endOfWhole =
+      subIndex(builder, addIndex(builder, firstKey, total), rest);
+  createLoop(builder, firstKey, endOfWhole, code.tiles.keys,
+             [&](Value first) { emitTile(first, size, /*isWhole=*/true); });
+  Value hasRest =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, rest, zero);
+  auto isRest = scf::IfOp::create(builder, hasRest, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(isRest.thenBlock());
+    emitTile(endOfWhole, rest, /*isWhole=*/false);
+  }
   decode.finish();
 }
