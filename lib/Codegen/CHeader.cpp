@@ -41,12 +41,12 @@ static constexpr llvm::StringLiteral kIntroduction =
  *   3  an output overlaps another tensor and is not the input it may be, or its
  *      own elements share memory
  *   4  the CPU lacks an instruction set that the library was compiled for
+ *   8  a dimension is not what the function or another tensor asks for
  *  12  a length, a start, a page or a slot lies outside of its tensor
  * With DLPack tensors also:
  *   5  a tensor is not on the CPU
  *   6  its type of elements is another
  *   7  its number of dimensions is another
- *   8  a dimension is not what the function or another tensor asks for
  *   9  the last dimension is not contiguous
  *  10  the data is not aligned to its elements
  *

@@ -31,6 +31,7 @@ private:
   std::optional<int64_t> getInput(Value value);
   void add(BoundKind kind, Value indices, ArrayRef<Factor> limit,
            Factor each = std::nullopt, Value lengths = {});
+  void addSizes();
   void visit(AttentionOp op);
   void visit(KvAppendOp op);
 
@@ -64,7 +65,8 @@ void BoundFinder::add(BoundKind kind, Value indices, ArrayRef<Factor> limit,
                       Factor each, Value lengths) {
   std::optional<int64_t> input = getInput(indices);
   std::optional<int64_t> lengthsInput = lengths ? getInput(lengths) : -1;
-  bool needsEach = kind == BoundKind::Pages || kind == BoundKind::Heads;
+  bool needsEach = kind == BoundKind::Pages || kind == BoundKind::Heads ||
+                   kind == BoundKind::Sizes;
   if (!input || !lengthsInput || llvm::is_contained(limit, Factor()) ||
       (needsEach && !each))
     return;
@@ -77,6 +79,23 @@ void BoundFinder::add(BoundKind kind, Value indices, ArrayRef<Factor> limit,
                               part, *lengthsInput);
   if (!llvm::is_contained(bounds, bound))
     bounds.push_back(bound);
+}
+
+/// The dynamic sizes of arguments that an operation wants to be static ones.
+void BoundFinder::addSizes() {
+  llvm::SmallDenseSet<int64_t> done;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    for (int64_t dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim) {
+      if (!type.isDynamicDim(dim))
+        continue;
+      int64_t sizeClass = analysis.getClass(argument, dim);
+      std::optional<int64_t> size = analysis.getStaticSize(sizeClass);
+      if (size && done.insert(sizeClass).second)
+        add(BoundKind::Sizes, argument, Factor(*size),
+            getFactor(argument, dim));
+    }
+  }
 }
 
 void BoundFinder::visit(AttentionOp op) {
@@ -130,6 +149,7 @@ void BoundFinder::visit(KvAppendOp op) {
 }
 
 SmallVector<BoundAttr> BoundFinder::find() {
+  addSizes();
   for (Operation &op : function.getFunctionBody().front()) {
     if (auto attention = dyn_cast<AttentionOp>(op))
       visit(attention);

@@ -32,6 +32,17 @@ int64_t SizeAnalysis::getClass(Value tensor, int64_t dim) {
   return classes.getLeaderValue(getId(tensor, dim));
 }
 
+std::optional<int64_t> SizeAnalysis::getStaticSize(int64_t sizeClass) const {
+  for (auto [dimension, id] : ids) {
+    auto [tensor, dim] = dimension;
+    auto type = dyn_cast<ShapedType>(tensor.getType());
+    if (type && !type.isDynamicDim(dim) &&
+        classes.getLeaderValue(id) == sizeClass)
+      return type.getDimSize(dim);
+  }
+  return std::nullopt;
+}
+
 std::optional<unsigned>
 SizeAnalysis::getScalarArgument(int64_t sizeClass) const {
   for (auto [id, argument] : scalars)

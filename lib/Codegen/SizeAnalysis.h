@@ -22,6 +22,8 @@ public:
 
   /// A representative of the class of a tensor's dimension.
   int64_t getClass(Value tensor, int64_t dim);
+  /// The static size that some dimension of the class has, or nothing.
+  std::optional<int64_t> getStaticSize(int64_t sizeClass) const;
   /// The number of the scalar argument that is the size of the class, or
   /// nothing.
   std::optional<unsigned> getScalarArgument(int64_t sizeClass) const;

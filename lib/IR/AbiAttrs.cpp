@@ -131,7 +131,9 @@ LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       auto tensor = dyn_cast<RankedTensorType>(inputs[number].getType());
       bool holdsIndices = tensor && isa<IntegerType>(tensor.getElementType()) &&
                           (tensor.getRank() == 1 || tensor.getRank() == 2);
-      return bound.getKind() == BoundKind::Heads ? !tensor : !holdsIndices;
+      return bound.getKind() == BoundKind::Sizes   ? false
+             : bound.getKind() == BoundKind::Heads ? !tensor
+                                                   : !holdsIndices;
     };
     auto names = llvm::concat<const int64_t>(bound.getLimit(), bound.getEach());
     if (isBad(bound.getInput()) || isBad(bound.getLengths()) ||

@@ -50,8 +50,8 @@ struct CheckedTensor {
   uint64_t byteOffset;
 };
 
-/// The code of an entry that has refused a number used as an index.
-constexpr int32_t indexCode = 12;
+/// The codes of an entry that has refused a size, or a number that is an index.
+constexpr int32_t sizeCode = 8, indexCode = 12;
 
 } // namespace
 
@@ -94,7 +94,8 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
     ++count;
   };
   size_t needed = function.inputs.size() + function.outputs.size() + 2;
-  if (code == indexCode && function.checked && needed <= POSENC_MAX_ARGUMENTS) {
+  if ((code == sizeCode || code == indexCode) && function.checked &&
+      needed <= POSENC_MAX_ARGUMENTS) {
     for (size_t i = 0; i < function.inputs.size(); ++i)
       add(function.inputs[i], inputs[i]);
     for (size_t i = 0; i < function.outputs.size(); ++i)
@@ -103,7 +104,9 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
         static_cast<int64_t>(reinterpret_cast<uintptr_t>(message));
     arguments[count++] = sizeof(message);
     if (dispatch<int32_t>(function.checked, arguments, count) == code)
-      return fail(POSENC_INVALID_ARGUMENT, "%s", message);
+      return fail(code == sizeCode ? POSENC_SHAPE_MISMATCH
+                                   : POSENC_INVALID_ARGUMENT,
+                  "%s", message);
   }
   return fail(POSENC_KERNEL_FAILED, "%s: the kernel failed with code %" PRId32,
               function.name.c_str(), code);

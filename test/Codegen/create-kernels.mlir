@@ -166,3 +166,13 @@ func.func @bounds_of_slots(%x: tensor<?x2x8xf32>, %s: tensor<?xi64>, %k: tensor<
     outs(%k, %v : tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>)
   return %r#0, %r#1 : tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
 }
+
+// -----
+
+// A dynamic size that must be a static one.
+// CHECK-LABEL: func.func @bounds_of_sizes
+// CHECK-SAME: bounds = [#posenc.bound<kind = sizes, input = 1, limit = [3], each = [-2]>]>}
+func.func @bounds_of_sizes(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor<3x?x8xf32> {
+  %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<3x?x8xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%x : tensor<3x?x8xf32>)
+  return %r : tensor<3x?x8xf32>
+}

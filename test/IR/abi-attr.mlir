@@ -69,6 +69,9 @@ func.func private @bounds() attributes {test.attr = #posenc.abi<inputs = [#posen
 // CHECK: func.func private @bound_starts() attributes {test.attr = #posenc.bound<kind = starts, input = 4, limit = [-1], each = [-2]>}
 func.func private @bound_starts() attributes {test.attr = #posenc.bound<kind = starts, input = 4, limit = [-1], each = [-2]>}
 
+// CHECK: func.func private @bound_sizes() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"n", index, []>], outputs = [#posenc.arg<"table", tensor<?x64xf32>, [0]>], sizes = [0], in_place = [-1], bounds = [#posenc.bound<kind = sizes, input = 0, limit = [8], each = [-1]>]>}
+func.func private @bound_sizes() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"n", index, []>], outputs = [#posenc.arg<"table", tensor<?x64xf32>, [0]>], sizes = [0], in_place = [-1], bounds = [#posenc.bound<kind = sizes, input = 0, limit = [8], each = [-1]>]>}
+
 // CHECK: func.func private @bound_slots() attributes {test.attr = #posenc.bound<kind = slots, input = 2, limit = [-1, 16]>}
 func.func private @bound_slots() attributes {test.attr = #posenc.bound<kind = slots, input = 2, limit = [-1, 16]>}
 

@@ -41,7 +41,8 @@ def Posenc_BoundKind : Posenc_Enum<"BoundKind",
   I32EnumCase<"Starts", 1, "starts">,
   I32EnumCase<"Pages", 2, "pages">,
   I32EnumCase<"Slots", 3, "slots">,
-  I32EnumCase<"Heads", 4, "heads">
+  I32EnumCase<"Heads", 4, "heads">,
+  I32EnumCase<"Sizes", 5, "sizes">
 ]>;
 
 def Posenc_BoundAttr : Posenc_Attr<"Bound", "bound"> {
@@ -58,6 +59,7 @@ def Posenc_BoundAttr : Posenc_Attr<"Bound", "bound"> {
       has `each`, are not negative and less than `limit`.
     - `slots`: each is less than `limit`.
     - `heads`: `each` is a multiple of `limit`, which is not 0.
+    - `sizes`: `each` is `limit`: of a dynamic size that must be a static one.
 
     ```mlir
     #posenc.bound<kind = pages, input = 4, limit = [-2], each = [16], lengths = 3>
@@ -66,7 +68,8 @@ def Posenc_BoundAttr : Posenc_Attr<"Bound", "bound"> {
     Constraints:
     - (bound_c1) `input` is not negative; `limit` has one or two factors, `each`
       none or one.
-    - (bound_c2) `pages` and `heads` have `each`; `lengths` and `slots` do not.
+    - (bound_c2) `pages`, `heads` and `sizes` have `each`; `lengths` and `slots`
+      do not.
     - (bound_c3) `pages` has `lengths`, the number of an input; others do not.
   }];
   let parameters = (ins
@@ -103,7 +106,8 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
     - (abi_c5) `in_place` has an entry for each output, -1 or the number of an
       input of the same type and sizes.
     - (abi_c6) bounds are those of inputs that are tensors, of rank 1 or 2 with
-      elements i64 or i32 unless they are of `heads`, and name sizes that exist.
+      elements i64 or i32 unless they are of `heads`, or any of `sizes`, and
+      name sizes that exist.
   }];
   let parameters = (ins
     ArrayRefParameter<"::mlir::posenc::ArgAttr">:$inputs,

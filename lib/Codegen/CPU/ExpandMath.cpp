@@ -214,6 +214,15 @@ static Value expand(math::Log2Op, MathBuilder &b, Value x) {
   return expandLog(b, x, 0x1.71547652b82fep+0);
 }
 
+/// Whether targets have instructions for an operation of floats.
+static bool isInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::FloorOp, math::FmaOp, math::IsFiniteOp,
+             math::IsInfOp, math::IsNaNOp, math::IsNormalOp, math::RoundEvenOp,
+             math::RoundOp, math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
+}
+
 namespace {
 
 template <typename OpTy> struct Expand : OpRewritePattern<OpTy> {
@@ -254,7 +263,18 @@ struct ExpandMath final
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      return signalPassFailure();
+    // What is left must not become calls.
+    getOperation()->walk([&](Operation *op) {
+      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+          isa<TensorType>(op->getResult(0).getType()) || isInstruction(op))
+        return;
+      op->emitError() << "'" << op->getName() << "' of "
+                      << op->getResult(0).getType()
+                      << " needs a library of functions, which kernels do not "
+                         "have";
       signalPassFailure();
+    });
   }
 };
 

@@ -12,7 +12,7 @@
 #include "Report.h"
 
 /* As BoundKind in dialect/posenc/IR/AbiAttrs.td. */
-enum { kLengths, kStarts, kPages, kSlots, kHeads };
+enum { kLengths, kStarts, kPages, kSlots, kHeads, kSizes };
 
 /* Numbers in rows; those of rank 1 are one row. */
 struct Indices {
@@ -132,6 +132,20 @@ static int32_t checkSlots(struct Call *call, const struct Indices *slots,
   return kOk;
 }
 
+/* A size of a tensor, or a scalar that is one. */
+static int32_t checkSize(struct Call *call, const struct Bound *bound,
+                         int64_t size, int64_t expected) {
+  if (size == expected)
+    return kOk;
+  const struct Argument *argument = &call->description->arguments[bound->input];
+  for (int64_t dim = 0; dim < argument->rank; ++dim)
+    if (call->description->dims[argument->dims + dim].word == bound->each.word)
+      return fail(call, kShape, "dimension %d of %n is %d, expected %d",
+                  VALUES(dim, bound->input, size, expected));
+  return fail(call, kShape, "%n is %d, expected %d",
+              VALUES(bound->input, size, expected));
+}
+
 /* Checks what the kernel takes for granted of the numbers that it is given.
  * The tensors themselves are as they should. */
 static int32_t checkIndices(struct Call *call) {
@@ -141,7 +155,9 @@ static int32_t checkIndices(struct Call *call) {
     int64_t limit = getLimit(call, bound);
     int64_t each = getFactor(call, &bound->each);
     int32_t code = kOk;
-    if (bound->kind == kHeads) {
+    if (bound->kind == kSizes) {
+      code = checkSize(call, bound, each, limit);
+    } else if (bound->kind == kHeads) {
       if (limit == 0 ? each != 0 : each % limit != 0)
         code = fail(call, kShape,
                     "the %d heads of %n are no multiple of the keys' %d",

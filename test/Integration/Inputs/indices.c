@@ -88,6 +88,14 @@ static int32_t plainHeads(void) {
                        shapes[0][2], shapes[1][1], shapes[1][2]);
 }
 
+static int32_t sizes(char *err, size_t n) {
+  return indices_sizes_dl(&t[0], &t[1], &t[2], &t[3], err, n);
+}
+static int32_t plainSizes(void) {
+  return indices_sizes(F(0), F(1), F(2), F(3), shapes[0][0], shapes[0][1],
+                       shapes[1][1], shapes[2][0]);
+}
+
 static void add(int rank, int64_t a, int64_t b, int64_t c, int64_t d, int code,
                 int bits, void *memory) {
   int64_t *shape = shapes[numTensors];
@@ -217,6 +225,15 @@ static void tryHeads(int64_t queryHeads, int64_t keyHeads, int32_t expected) {
   finish(heads, plainHeads, expected);
 }
 
+/* The operation wants a batch of 3 and a sink for each of 4 heads. */
+static void trySizes(int64_t batch, int64_t sinks, int32_t expected) {
+  addFloats(4, batch, 2, 4, 8);
+  addFloats(4, 3, 5, 2, 8);
+  addFloats(1, sinks, 0, 0, 0);
+  addFloats(4, batch, 2, 4, 8);
+  finish(sizes, plainSizes, expected);
+}
+
 int main(void) {
   enum { kOk = 0, kShape = 8, kIndex = 12 };
   int64_t i;
@@ -269,6 +286,12 @@ int main(void) {
   tryHeads(5, 2, kShape);
   tryHeads(1, 2, kShape);
   tryHeads(2, 0, kShape);
+
+  trySizes(3, 4, kOk);
+  trySizes(3, 3, kShape);
+  trySizes(3, 0, kShape);
+  trySizes(2, 4, kShape);
+  trySizes(4, 4, kShape);
   printf("%d calls refused\n", numRefused);
   return 0;
 }

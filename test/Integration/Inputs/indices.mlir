@@ -68,3 +68,10 @@ func.func @heads(%q: tensor<?x?x?x8xf32> {posenc.name = "q"}, %k: tensor<?x?x?x8
     outs(%q : tensor<?x?x?x8xf32>)
   return %r : tensor<?x?x?x8xf32>
 }
+
+func.func @sizes(%q: tensor<?x?x4x8xf32> {posenc.name = "q"}, %k: tensor<3x?x2x8xf32> {posenc.name = "k"},
+                 %s: tensor<?xf32> {posenc.name = "s"}) -> (tensor<?x?x4x8xf32> {posenc.name = "o"}) {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x?x4x8xf32>, tensor<3x?x2x8xf32>, tensor<3x?x2x8xf32>)
+    sinks(%s : tensor<?xf32>) outs(%q : tensor<?x?x4x8xf32>)
+  return %r : tensor<?x?x4x8xf32>
+}
