@@ -33,6 +33,19 @@ func.func @split(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
+// Where that is its work, what is read counts.
+// CHECK-LABEL: func.func @by_inputs
+// CHECK-SAME: posenc.chunked = "inputs"
+func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  } {by_inputs}
+  return
+}
+
 // Two loops may depend on each other: the work is not split.
 // CHECK-LABEL: func.func @two
 // CHECK-NOT: posenc.chunked

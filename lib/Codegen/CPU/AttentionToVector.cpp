@@ -318,6 +318,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   }
   auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
                                       /*mapping=*/std::nullopt);
+  // One query writes little and reads much.
+  forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(forall.getBody());
   AttentionTask task = emitTask(builder, code, forall.getInductionVars(), step);
   if (op.arePackedQueries()) {

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VectorTarget.h"
+
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 
@@ -114,9 +116,10 @@ struct SplitChunks final
     Value numChunks = function.getArgument(numArguments + 1);
     // Of caches that are copied only where they are not updated in place, what
     // is new counts.
+    bool isByInputs = !before.empty() || forall->hasAttr(kByInputsAttrName);
     function->setAttr(PosencDialect::kChunkedAttrName,
-                      before.empty() ? Attribute(rewriter.getUnitAttr())
-                                     : rewriter.getStringAttr("inputs"));
+                      isByInputs ? Attribute(rewriter.getStringAttr("inputs"))
+                                 : rewriter.getUnitAttr());
 
     // Iterations [total*chunk/numChunks, total*(chunk+1)/numChunks).
     rewriter.setInsertionPoint(forall);

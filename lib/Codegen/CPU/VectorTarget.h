@@ -11,12 +11,17 @@
 
 #include "posenc/Target/Tuning.h"
 
+#include "llvm/ADT/StringRef.h"
+
 namespace mlir::posenc {
 
 /// The options of the conversions to vectors; all sizes in bytes.
 struct VectorTarget : Tuning {
   unsigned vectorBytes;
 };
+
+/// On an `scf.forall` whose work is what it reads, not what it writes.
+constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
 
 /// How a row is read and written.
 enum class Access {
