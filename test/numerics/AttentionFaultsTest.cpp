@@ -6,15 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each fault is put into the source, or into what the portable lowering makes
-// of it, compiled and called like any other, and must be beyond the limits that
-// the right module keeps.
+// Each fault is put into the source, or into what the lowerings make of it,
+// compiled and called like any other, and must be beyond the limits that the
+// right module keeps.
 //
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCase.h"
 
 #include <limits>
+#include <optional>
 
 using namespace posenc;
 using namespace posenc::test;
@@ -53,6 +54,41 @@ const Fault kFaults[] = {
     {"NoSinks", "sinks(%sinks : tensor<6xf32>)", ""},
 };
 
+/// Cases that become vectors, with what the first has not: pages, packed
+/// tokens, one query.
+AttentionCase getVectorCase() {
+  AttentionCase c;
+  c.heads = 6;
+  c.causal = c.norms = c.sinks = c.logSums = c.lengths = true;
+  c.left = 150;
+  c.scale = 0.25;
+  c.queryAngles = Angles::Positions;
+  c.keyAngles = Angles::Places;
+  return c;
+}
+
+AttentionCase getPagedCase() {
+  AttentionCase c;
+  c.form = Form::Paged;
+  c.causal = true;
+  c.mask = Mask::Added;
+  return c;
+}
+
+AttentionCase getPackedCase() {
+  AttentionCase c;
+  c.form = Form::Packed;
+  c.causal = c.logSums = true;
+  return c;
+}
+
+AttentionCase getOneQueryCase() {
+  AttentionCase c = getVectorCase();
+  c.oneQuery = true;
+  c.heads = 4;
+  return c;
+}
+
 /// Faults in what posenc-to-linalg makes.
 const Fault kLinalgFaults[] = {
     {"Control", "", ""},
@@ -65,33 +101,220 @@ const Fault kLinalgFaults[] = {
     {"NoExp", "math.exp ", "math.exp2 "},
     {"Causal", "arith.cmpi sle", "arith.cmpi slt"},
     {"NoLog", "math.log ", "math.log2 "},
+    {"NoRescaling", "math.fma %in, %out, %in_*", "arith.addf %out, %$0"},
+    {"SumIsMax", "arith.addf %in, %out : f32",
+     "arith.maximumf %in, %out : f32"},
+    {"Norm", "math.sqrt", "math.absf"},
+    {"Window", "arith.cmpi sle, %*, %c30", "arith.cmpi sge, %$0, %c30"},
+    {"AllKeysSeen", "arith.select %*, %*, %cst* : f32 linalg.yield",
+     "arith.addf %$1, %$1 : f32\nlinalg.yield"},
+};
+
+/// Faults in vectors of 32 bytes.
+const Fault kVectorFaults[] = {
+    {"Control", "", ""},
+    {"Scale", "dense<0.360673755>", "dense<0.3608>"},
+    {"NoMax", "arith.subf %*, %*#0 :", "arith.maximumf %$0, %$0 :"},
+    {"MaxIsMin", "arith.cmpf ogt", "arith.cmpf olt"},
+    {"MaxBegins", "dense<-3.40282347E+38>", "dense<3.40282347E+38>"},
+    {"NoRescalingOfValues", "math.fma %*, %*, %*#", "arith.addf %$0, %$2#"},
+    {"NoRescalingOfSums",
+     "math.fma %*, %*, %* : vector<8xf32> vector.store %*, %alloca",
+     "arith.addf %$0, %$2 : vector<8xf32>\nvector.store %$3, %alloca"},
+    {"SumIsMax", "arith.addf %arg*, %* : vector<8xf32> scf.yield",
+     "arith.maximumf %$0, %$1 : vector<8xf32>\nscf.yield"},
+    {"NoDivision", "arith.divf %*, %* : vector<8xf32>",
+     "arith.mulf %$0, %$1 : vector<8xf32>"},
+    {"Exponent", "dense<23>", "dense<22>"},
+    {"Magic", "dense<0x4B400000>", "dense<0x4B400001>"},
+    {"Coefficient", "dense<0.0555073395>", "dense<0.0556>"},
+    {"LogOfTwo", "dense<0.693147182>", "dense<0.6932>"},
+    {"LogExponent", "dense<0.693145751>", "dense<0.6932>"},
+    {"LogMantissa", "dense<8388607>", "dense<4194303>"},
+    {"LogSeries", "dense<0.666666686>", "dense<0.66>"},
+    {"SinkInBase2", "dense<1.44269502>", "dense<1.0>"},
+    {"Causal", "arith.cmpi slt, %*, %* : vector<8xi32>",
+     "arith.cmpi sle, %$0, %$1 : vector<8xi32>"},
+    {"WindowLanes", "arith.cmpi sge, %*, %* : vector<8xi32>",
+     "arith.cmpi sgt, %$0, %$1 : vector<8xi32>"},
+    {"WindowNarrow", "constant -150 : index", "constant -149 : index"},
+    {"WindowWide", "constant -150 : index", "constant -151 : index"},
+    {"KeysOfTile", "arith.minsi %*, %c96", "arith.minsi %$0, %c16"},
+    {"TileDropped", "scf.for %* = %* to %* step %c96",
+     "%two = arith.constant 192 : index\n"
+     "scf.for %$0 = %$1 to %$2 step %two"},
+    {"QueryTail", "arith.ceildivsi %*, %c16", "arith.divsi %$0, %c16"},
+    {"DiagonalUnmasked", "arith.cmpi slt, %*, %* : index %* = arith.ori",
+     "arith.cmpi sgt, %$0, %$1 : index\n%$2 = arith.ori"},
+    {"WindowUnmasked", "arith.cmpi sgt, %*, %* : index %* = arith.ori",
+     "arith.cmpi slt, %$0, %$1 : index\n%$2 = arith.ori"},
+    {"HeadGroup", "arith.divui %*, %c3", "arith.divui %$0, %c6"},
+    {"Lane", "[0, 1, 2, 3, 4, 5, 6, 7]", "[0, 1, 2, 3, 5, 4, 6, 7]"},
+    {"Transposition", "[4, 12, 5, 13, 6, 14, 7, 15]",
+     "[4, 12, 5, 13, 7, 14, 6, 15]"},
+    {"ValuesAreKeys", "vector.load %arg2[", "vector.load %arg1["},
+    {"OtherVector", "vector.load %*[%*, %*, %c8]",
+     "vector.load %$0[%$1, %$2, %c0]"},
+    {"RotationSign", "arith.negf", "math.absf"},
+    {"RotationQuadrant", "dense<-2147483648>", "dense<0>"},
+    {"KeyPosition", "%* = arith.index_cast %* : index to i64",
+     "%more$0 = arith.addi %$1, %c1 : index\n"
+     "%$0 = arith.index_cast %more$0 : index to i64"},
+    {"Place", "arith.subi %*, %dim :", "arith.subi %$0, %c1 :"},
+    {"NormMean", "6.250000e-02 : f32", "6.300000e-02 : f32"},
+    {"NormRoot", "math.sqrt", "math.absf"},
+    {"NormEpsilon", "9.99999974E-6", "1.0E-3"},
+};
+
+const Fault kPagedFaults[] = {
+    {"Control", "", ""},
+    {"PagesOfTheFirst", "memref.load %*[%*, %*] : memref<?x?xi32,",
+     "memref.load %$0[%c0, %$2] : memref<?x?xi32,"},
+    {"SlotDropped", "arith.remui %*, %dim*", "arith.minsi %$0, %c0"},
+    {"SlotOfBatch", "arith.remui %*, %dim* : index",
+     "arith.minui %$0, %c1 : index"},
+    {"MaskSign", "arith.addf %*#0, %* : vector<8xf32> %* = arith.cmpf une",
+     "arith.subf %$0#0, %$1 : vector<8xf32>\n%$2 = arith.cmpf une"},
+    {"MaskOfOthers", "arith.cmpf une", "arith.cmpf ueq"},
+};
+
+const Fault kPackedFaults[] = {
+    {"Control", "", ""},
+    {"Bisection", "arith.cmpi sle, %*, %* : index",
+     "arith.cmpi slt, %$0, %$1 : index"},
+    {"EndOfEntry", "arith.cmpi eq, %*#0, %*", "arith.cmpi ne, %$0#0, %$1"},
+    {"NextEntry", "arith.addi %*#0, %c1", "arith.addi %$0#0, %c0"},
+    {"TileOfEntry",
+     "arith.subi %*, %* : index %* = arith.maxsi %*, %c0 : index %* = "
+     "arith.muli",
+     "arith.maxsi %$0, %c0 : index\n%$2 = arith.maxsi %$3, %c0 : index\n%$4 = "
+     "arith.muli"},
+    {"TilesOfAll", "arith.divui %dim, %c128", "arith.minsi %dim, %c1"},
+    {"KeysOfTheFirst", "memref.load %arg4[%*#0]", "memref.load %arg4[%c0]"},
+    {"Place",
+     "arith.subi %*, %* : index %* = arith.addi %*, %* : index %* = arith.cmpi "
+     "sgt",
+     "arith.subi %$1, %$0 : index\n%$2 = arith.addi %$3, %$4 : index\n%$5 = "
+     "arith.cmpi sgt"},
+};
+
+const Fault kOneQueryFaults[] = {
+    {"Control", "", ""},
+    {"Scale", "dense<0.360673755>", "dense<0.3608>"},
+    {"NoMax", "arith.subf %*, %* : vector<8xf32> %* = arith.cmpf ogt",
+     "arith.maximumf %$0, %$0 : vector<8xf32>\n%$2 = arith.cmpf ogt"},
+    {"MaxIsMin", "arith.cmpf ogt", "arith.cmpf olt"},
+    {"NoRescalingOfValues", "math.fma %*, %*, %*#", "arith.addf %$0, %$2#"},
+    {"Exponent", "dense<23>", "dense<22>"},
+    {"LastKeyTwice", "arith.cmpi sgt, %*, %cst* : vector<8xi32>",
+     "arith.cmpi sge, %$0, %$1 : vector<8xi32>"},
+    {"LanesOfSums", "[0, 8, 1, 9, 4, 12, 5, 13]", "[8, 0, 1, 9, 4, 12, 5, 13]"},
+    {"AcrossKeys", "[4, 5, 6, 7, 0, 1, 2, 3]", "[0, 1, 2, 3, 4, 5, 6, 7]"},
+    {"TileDropped", "scf.for %* = %* to %* step %c64 {",
+     "%two = arith.constant 128 : index\n"
+     "scf.for %$0 = %$1 to %$2 step %two {"},
+    {"WindowNarrow", "constant -151 : index", "constant -150 : index"},
+    {"ValuesAreKeys", "vector.load %arg2[", "vector.load %arg1["},
+    {"SinkInBase2", "dense<1.44269502>", "dense<1.0>"},
+    {"LogOfTwo", "dense<0.693147182>", "dense<0.6932>"},
+    {"RotationSign", "arith.negf", "math.absf"},
+    {"NormEpsilon", "9.99999974E-6", "1.0E-3"},
+    {"KeyPosition", "%* = arith.index_cast %* : index to i64",
+     "%more$0 = arith.addi %$1, %c1 : index\n"
+     "%$0 = arith.index_cast %more$0 : index to i64"},
+};
+
+/// With NaNs and infinities in some keys and values.
+const Fault kSpoiltFaults[] = {
+    {"Control", "", ""},
+    {"NotLookedAt", "arith.cmpf uno", "arith.cmpf one"},
+    {"NothingLeftOut",
+     "arith.cmpf oeq, %*, %* : vector<8xf32> %* = arith.select %*, %arg*",
+     "arith.cmpf one, %$0, %$1 : vector<8xf32>\n%$2 = arith.select %$3, %$4"},
 };
 
 void PrintTo(const Fault &fault, std::ostream *os) { *os << fault.name; }
+
+bool isRight(const Fault &fault) { return fault.from[0] == '\0'; }
 
 void check(const std::string &module, const AttentionData &data, bool isRight) {
   std::string error = data.check(Kernel(module).call("f", data.getInputs()));
   EXPECT_EQ(error.empty(), isRight) << error << "\n" << module;
 }
 
+/// Code of a case that faults are put into, and what it is called with.
+struct Subject {
+  std::string code;
+  AttentionData data;
+
+  Subject(
+      const AttentionCase &c, AttentionSizes sizes, bool isSpoilt = false,
+      std::optional<mlir::posenc::Stage> stage = mlir::posenc::Stage::Vector)
+      : code(getModule(c)), data(c, sizes, /*seed=*/5) {
+    // A fixed width, so that the text is the same on every machine.
+    if (stage)
+      code = lowerToText(code, *stage, /*vectorBytes=*/32);
+    if (isSpoilt)
+      data.spoilSome(5);
+  }
+  void check(const Fault &fault) const {
+    ::check(replace(code, fault), data, isRight(fault));
+  }
+};
+
 class AttentionFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionLinalgFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionSpoiltFaultTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(AttentionFaultTest, IsCaught) {
-  AttentionCase c = getCase();
-  AttentionData data(c, {3, 37, 75}, 5);
-  check(replace(getModule(c), GetParam()), data, GetParam().from[0] == '\0');
+  static const Subject subject(getCase(), {3, 37, 75}, /*isSpoilt=*/false,
+                               std::nullopt);
+  subject.check(GetParam());
 }
+TEST_P(AttentionLinalgFaultTest, IsCaught) {
+  static const Subject subject(getCase(), {3, 37, 75}, /*isSpoilt=*/false,
+                               mlir::posenc::Stage::Linalg);
+  subject.check(GetParam());
+}
+TEST_P(AttentionVectorFaultTest, IsCaught) {
+  static const Subject subject(getVectorCase(), {3, 40, 331});
+  subject.check(GetParam());
+}
+TEST_P(AttentionPagedFaultTest, IsCaught) {
+  static const Subject subject(getPagedCase(), {3, 40, 43});
+  subject.check(GetParam());
+}
+TEST_P(AttentionPackedFaultTest, IsCaught) {
+  static const Subject subject(getPackedCase(), {5, 150, 40});
+  subject.check(GetParam());
+}
+TEST_P(AttentionOneQueryFaultTest, IsCaught) {
+  static const Subject subject(getOneQueryCase(), {3, 1, 331});
+  subject.check(GetParam());
+}
+TEST_P(AttentionSpoiltFaultTest, IsCaught) {
+  static const Subject subject(getVectorCase(), {3, 40, 331},
+                               /*isSpoilt=*/true);
+  subject.check(GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Source, AttentionFaultTest, testing::ValuesIn(kFaults),
                          getFaultName);
-
-TEST_P(AttentionLinalgFaultTest, IsCaught) {
-  AttentionCase c = getCase();
-  AttentionData data(c, {3, 37, 75}, 5);
-  std::string code = lowerToText(getModule(c), mlir::posenc::Stage::Linalg, 0);
-  check(replace(code, GetParam()), data, GetParam().from[0] == '\0');
-}
 INSTANTIATE_TEST_SUITE_P(Linalg, AttentionLinalgFaultTest,
                          testing::ValuesIn(kLinalgFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Vectors, AttentionVectorFaultTest,
+                         testing::ValuesIn(kVectorFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Pages, AttentionPagedFaultTest,
+                         testing::ValuesIn(kPagedFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFaultTest,
+                         testing::ValuesIn(kPackedFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
+                         testing::ValuesIn(kOneQueryFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFaultTest,
+                         testing::ValuesIn(kSpoiltFaults), getFaultName);
 
 } // namespace

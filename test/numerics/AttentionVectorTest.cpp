@@ -738,9 +738,9 @@ const Fault kFaults[] = {
      "[0, 8, 1, 9, 2, 10, 11, 3]"},
 };
 
-class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionExpFaultTest : public testing::TestWithParam<Fault> {};
 
-TEST_P(AttentionVectorFaultTest, IsCaught) {
+TEST_P(AttentionExpFaultTest, IsCaught) {
   const Fault &fault = GetParam();
   Case c{"Fault", {}, "causal", "", "", setCausal};
   Inputs inputs = makeInputs(c, POSENC_F32);
@@ -756,7 +756,7 @@ TEST_P(AttentionVectorFaultTest, IsCaught) {
       std::string(fault.name) == "Control")
       << comparison.relative;
 }
-INSTANTIATE_TEST_SUITE_P(Code, AttentionVectorFaultTest,
+INSTANTIATE_TEST_SUITE_P(Code, AttentionExpFaultTest,
                          testing::ValuesIn(kFaults), getFaultName);
 
 } // namespace

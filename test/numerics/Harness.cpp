@@ -14,9 +14,12 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 
+#include <cctype>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
+#include <string_view>
 
 using namespace posenc;
 using namespace posenc::test;
@@ -144,15 +147,66 @@ posenc::test::getFaultName(const testing::TestParamInfo<Fault> &info) {
   return info.param.name;
 }
 
+/// Matches `from` at the beginning of `text`; the length of what matched, or
+/// nothing.
+static std::optional<size_t> match(std::string_view text, std::string_view from,
+                                   std::vector<std::string> &names) {
+  auto isName = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  auto isSpace = [](char c) { return c == ' ' || c == '\n'; };
+  names.clear();
+  size_t at = 0, beginOfName = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == '*' && i > 0 &&
+        (from[i - 1] == '%' || isName(from[i - 1]))) {
+      while (at < text.size() && isName(text[at]))
+        ++at;
+      names.emplace_back(text.substr(beginOfName, at - beginOfName));
+      continue;
+    }
+    if (at == text.size())
+      return std::nullopt;
+    if (from[i] == ' ' && isSpace(text[at])) {
+      while (at < text.size() && isSpace(text[at]))
+        ++at;
+      continue;
+    }
+    if (text[at++] != from[i])
+      return std::nullopt;
+    if (from[i] == '%')
+      beginOfName = at;
+  }
+  return at;
+}
+
 std::string posenc::test::replace(std::string text, const Fault &fault) {
-  std::string from = fault.from, to = fault.to;
+  std::string_view from = fault.from, to = fault.to;
   if (from.empty())
     return text;
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << "'" << from << "' is not in\n" << text;
-  for (; at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
+  std::string result;
+  std::vector<std::string> names;
+  bool isThere = false;
+  for (size_t at = 0; at < text.size();) {
+    std::optional<size_t> length =
+        text[at] == from[0]
+            ? match(std::string_view(text).substr(at), from, names)
+            : std::nullopt;
+    if (!length) {
+      result += text[at++];
+      continue;
+    }
+    isThere = true;
+    at += *length;
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (to[i] == '$')
+        result += names.at(to[++i] - '0');
+      else
+        result += to[i];
+    }
+  }
+  EXPECT_TRUE(isThere) << "'" << from << "' is not in\n" << text;
+  return result;
 }
 
 reference::DType test::getReferenceType(posenc_dtype dtype) {

@@ -57,7 +57,9 @@ private:
 };
 
 /// A change of a kernel's source, or of the code made from it, that a check
-/// must see; none if `from` is empty.
+/// must see; none if `from` is empty. In `from`, `%*` stands for any value,
+/// `%dim*` for one whose name begins so, and a space for any white space; in
+/// `to`, `$0` is the name that the first of them had, and so on.
 struct Fault {
   const char *name;
   const char *from, *to;
