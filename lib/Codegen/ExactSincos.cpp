@@ -18,11 +18,7 @@ using ::posenc::BigFloat;
 
 ExactSincos::ExactSincos(const BigFloat &factor, bool inverse)
     : factorHigh(factor.toDouble()),
-      factorLow((factor - BigFloat(factorHigh)).toDouble()), inverse(inverse) {
-  BigFloat halfPi = factor * BigFloat::pi() / BigFloat(2.0);
-  halfPiHigh = static_cast<float>(halfPi.toDouble());
-  halfPiLow = (halfPi - BigFloat(halfPiHigh)).toDouble();
-}
+      factorLow((factor - BigFloat(factorHigh)).toDouble()), inverse(inverse) {}
 
 // Only the lower halves of the factors count: the masks and shifts let the
 // backend see that, whose vectors have no product of 64-bit integers.
@@ -46,20 +42,14 @@ Value ExactSincos::emitPhaseOfHigh(OpBuilder &builder, Location loc,
 }
 
 /// Swaps and negates by quadrant: bit 62 of the phase swaps cos and sin, bit 63
-/// negates the sine, and either alone the cosine. `top` holds those two bits
-/// at the top of an integer as wide as the results.
+/// negates the sine, and either alone the cosine. `top` is the phase.
 static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top,
                                         Value cos, Value sin, bool inverse) {
-  Type integer = getElementTypeOrSelf(top.getType());
-  Type real = getElementTypeOrSelf(cos.getType());
-  auto constant = [&](uint64_t value) {
-    return integer.isInteger(64) ? b.i64(value) : b.i32(value);
-  };
-  Value signBit =
-      constant(uint64_t{1} << (integer.getIntOrFloatBitWidth() - 1));
-  Value second = b.shl(top, constant(1));
+  Type integer = b.builder.getI64Type(), real = b.builder.getF64Type();
+  Value signBit = b.i64(std::numeric_limits<int64_t>::min());
+  Value second = b.shl(top, b.i64(1));
   Value odd = arith::CmpIOp::create(b.builder, b.loc, arith::CmpIPredicate::slt,
-                                    second, constant(0));
+                                    second, b.i64(0));
   auto withSign = [&](Value value, Value sign) {
     Value raw = b.cast<arith::BitcastOp>(integer, value);
     raw = b.xori(raw, b.andi(sign, signBit));
@@ -165,11 +155,15 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
 
 Value ExactSincos::emitRounding(OpBuilder &builder, Location loc, Value entries,
                                 Type type) {
-  if (type.isF64())
-    return entries;
   ElementwiseBuilder b(builder, loc, entries);
-  Value single = b.cast<arith::TruncFOp>(builder.getF32Type(), entries);
-  return type.isF32() ? single : b.cast<arith::TruncFOp>(type, single);
+  auto round = [&](Type to) {
+    if (getElementTypeOrSelf(entries.getType()) != to)
+      entries = b.cast<arith::TruncFOp>(to, entries);
+  };
+  if (!type.isF64())
+    round(builder.getF32Type());
+  round(type);
+  return entries;
 }
 
 ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,
@@ -179,23 +173,25 @@ ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,
   // Without the two bits of the quadrant the rest is signed of itself; an
   // eighth of a turn makes the quadrant the nearest one.
   Value rest =
-      b.cast<arith::SIToFPOp>(builder.getF32Type(), b.shl(phaseTop, b.i32(2)));
-  rest = b.mul(rest, b.f32(0x1p-32));
-  Value z = b.mul(rest, rest);
-  auto series = [&](ArrayRef<double> coefficients) {
-    Value sum = b.f32(coefficients.front() * factorHigh);
-    for (double coefficient : coefficients.drop_front())
-      sum = b.fma(sum, z, b.f32(coefficient * factorHigh));
-    return sum;
+      b.cast<arith::SIToFPOp>(builder.getF64Type(), b.shl(phaseTop, b.i32(2)));
+  Value u = b.mul(rest, b.f64(0x1p-32));
+  Value z = b.mul(u, u);
+  // sin(u*pi/2)/u and (cos(u*pi/2) - 1)/u^2 in powers of u^2, minimax on an
+  // eighth of a turn.
+  auto series = [&](std::initializer_list<double> coefficients) {
+    auto scaled = llvm::map_to_vector(
+        coefficients, [&](double value) { return value * factorHigh; });
+    return emitSeries(b, z, scaled);
   };
-  // sin(x*pi/2)/x - pi/2 and (cos(x*pi/2) - 1)/x^2 in powers of x^2, minimax on
-  // an eighth of a turn, times the factor.
-  Value sinTail =
-      series({-0.004604834175795936, 0.07968141280449714, -0.6459636301978783});
-  sinTail = b.fma(sinTail, z, b.f32(halfPiLow));
-  Value cosTail = series({0.0008938620227866409, -0.020855396986715524,
-                          0.2536685323599879, -1.2337005138397217});
-  Value sin = b.fma(rest, b.f32(halfPiHigh), b.mul(rest, sinTail));
-  Value cos = b.fma(z, cosTail, b.f32(factorHigh));
-  return emitQuadrant(b, b.addi(phaseTop, b.i32(1u << 29)), cos, sin, inverse);
+  Value sin = b.mul(
+      u, series({0.00015820630355647733, -0.004681266256726245,
+                 0.07969258272563062, -0.6459640961467954, 1.5707963267881}));
+  Value cos = b.fma(z,
+                    series({0.0009067398984032665, -0.020861528342199967,
+                            0.2536694103571085, -1.2337005493742192}),
+                    b.f64(factorHigh));
+  Value top = b.addi(phaseTop, b.i32(1u << 29));
+  Value wide =
+      b.shl(b.cast<arith::ExtUIOp>(builder.getI64Type(), top), b.i64(32));
+  return emitQuadrant(b, wide, cos, sin, inverse);
 }

@@ -6,20 +6,46 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-sinusoidal-to-vector | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-sinusoidal-to-vector --split-input-file | FileCheck %s
 
+// What a run of positions has from its anchor: 16 steps of cos and sin, and
+// two vectors on the stack.
+// CHECK: memref.global "private" constant @steps : memref<256xf64>
 // CHECK-LABEL: func.func @interleaved
-// CHECK: %[[V:.*]] = vector.interleave %{{.*}}, %{{.*}} : vector<8xf32> -> vector<16xf32>
+// CHECK: %[[ANCHOR:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2x8xf64>
+// The anchor is computed where it is another one.
+// CHECK: %[[OTHER:.*]] = arith.cmpi ne
+// CHECK: scf.if %[[OTHER]]
+// CHECK: vector.store %{{.*}}, %[[ANCHOR]]
+// CHECK: math.fma %{{.*}} : vector<8xf64>
+// CHECK: %[[V:.*]] = vector.shuffle %{{.*}}, %{{.*}} [0, 8, 1, 9, 4, 12, 5, 13, 2, 10, 3, 11, 6, 14, 7, 15] : vector<8xf32>, vector<8xf32>
 // CHECK: vector.store %[[V]]
+// Entries next to zero come from their own phase.
+// CHECK: %[[SMALL:.*]] = vector.reduction <or>
+// CHECK: scf.if %[[SMALL]]
+// CHECK: vector.store
 func.func @interleaved(%p: memref<4xi32>, %t: memref<4x16xf32>) {
   posenc.sinusoidal interleaved #posenc.frequencies<dim = 16> positions(%p : memref<4xi32>) outs(%t : memref<4x16xf32>)
   return
 }
 
+// -----
+
 // CHECK-LABEL: func.func @halves
-// CHECK-NOT: vector.interleave
+// CHECK-NOT: vector.shuffle
 // CHECK-COUNT-2: vector.store %{{.*}} : memref<4x16xf32>, vector<8xf32>
 func.func @halves(%first: index, %t: memref<4x16xf32>) {
   posenc.sinusoidal cos_sin #posenc.frequencies<dim = 16> positions(%first : index) outs(%t : memref<4x16xf32>)
+  return
+}
+
+// -----
+
+// Products of f32 do for bf16; sines that are zero everywhere are not small.
+// CHECK: memref.global "private" constant @steps : memref<256xf32>
+// CHECK: memref.global "private" constant @still_pairs : memref<8xi32> = dense<[0, 0, 0, 0, 0, 0, 2147483647, 2147483647]>
+// CHECK-LABEL: func.func @bf16
+func.func @bf16(%p: memref<4xi32>, %t: memref<4x16xbf16>) {
+  posenc.sinusoidal interleaved #posenc.frequencies<dim = 16, scaling = #posenc.explicit<values = [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.0, 0.0]>> positions(%p : memref<4xi32>) outs(%t : memref<4x16xbf16>)
   return
 }

@@ -233,8 +233,6 @@ const Fault kSpoiltFaults[] = {
      "arith.cmpf one, %$0, %$1 : vector<8xf32>\n%$2 = arith.select %$3, %$4"},
 };
 
-void PrintTo(const Fault &fault, std::ostream *os) { *os << fault.name; }
-
 bool isRight(const Fault &fault) { return fault.from[0] == '\0'; }
 
 void check(const std::string &module, const AttentionData &data, bool isRight) {

@@ -43,11 +43,13 @@ const Fault kFaults[] = {
 /// Faults in the generated code, put in where it is printed as vectors.
 const Fault kCodeFaults[] = {
     {"Control", "", ""},
-    {"Sign", "dense<-2147483648>", "dense<0>"},
-    {"HalfPi", "dense<1.57079637>", "dense<1.57079>"},
+    {"Sign", "dense<-9223372036854775808>", "dense<0>"},
+    {"HalfPi", "dense<1.5707963267881>", "dense<1.57079>"},
     {"One", "dense<1.000000e+00>", "dense<1.000001>"},
-    {"CosCoefficient", "dense<-1.23370051>", "dense<-1.2335>"},
-    {"SinCoefficient", "dense<-0.645963609>", "dense<-0.645967>"},
+    {"CosCoefficient", "dense<-1.2337005493742192>", "dense<-1.2335>"},
+    {"SinCoefficient", "dense<-0.6459640961467954>", "dense<-0.645967>"},
+    {"Run", "arith.constant -16 : i64", "arith.constant -64 : i64"},
+    {"PlaceInRun", "arith.constant 15 : i64", "arith.constant 7 : i64"},
     {"Eighth", "dense<536870912>", "dense<0>"},
     {"PartnerLane", "arith.constant 20 : index", "arith.constant 21 : index"},
     {"PassThroughLane", "arith.constant 36 : index",

@@ -142,6 +142,10 @@ Kernel::call(const std::string &function,
   return results;
 }
 
+void posenc::test::PrintTo(const Fault &fault, std::ostream *os) {
+  *os << fault.name;
+}
+
 std::string
 posenc::test::getFaultName(const testing::TestParamInfo<Fault> &info) {
   return info.param.name;

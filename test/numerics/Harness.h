@@ -64,6 +64,7 @@ struct Fault {
   const char *name;
   const char *from, *to;
 };
+void PrintTo(const Fault &fault, std::ostream *os);
 std::string getFaultName(const testing::TestParamInfo<Fault> &info);
 
 /// Puts it in everywhere, as of the ways for small and large tensors only one

@@ -18,13 +18,12 @@
 // the two bits that matter for the quadrant, and 62 for the angle, survive
 // however often the product has gone round.
 //
-// The entries. Those of f32 are rounded from f64 that is within 2^-46, once for
-// all: a number that is known to round to the same may be computed in another
-// way. Tables of f64 are within 2 units in the last place.
+// The entries. What becomes f32 or less is f64 within 2^-46 here, and rounded;
+// tables of f64 are within 2 units in the last place.
 //
 // A rotation multiplies and adds the two, so that what counts is the error
-// against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 40 times
-// finer than that, and the arithmetic is f32.
+// against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 20 times finer
+// than f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,14 +64,13 @@ public:
   static Value emitRounding(OpBuilder &builder, Location loc, Value entries,
                             Type type);
 
-  /// For a rotation, in f32, from the upper 32 bits of the phase, as i32 or a
-  /// vector of it; largest error 2^-23.6 times the factor.
+  /// For a rotation, in f64, from the upper 32 bits of the phase, as i32 or a
+  /// vector of it; largest error 2^-29 times the factor.
   Result emitForRotation(OpBuilder &builder, Location loc,
                          Value phaseTop) const;
 
 private:
   double factorHigh, factorLow;
-  double halfPiHigh, halfPiLow; // of factor*pi/2, in f32
   bool inverse;
 };
 

@@ -27,6 +27,7 @@
 
 #include "PositionTable.h"
 #include "RowRotation.h"
+#include "VectorLoops.h"
 #include "VectorTarget.h"
 
 #include "posenc/IR/Posenc.h"

@@ -54,7 +54,8 @@ void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
                 : table->loadPosition(builder, loc, place,
                                       Value(createIndex(builder, 0)));
   RowRotation one = rotation->at(slot);
-  table->forEachEntry(builder, loc, position, 2 * one.getLanes(),
+  table->forEachEntry(builder, loc, position, table->getAll(builder, loc),
+                      2 * one.getLanes(),
                       [&](OpBuilder &b, Location l, Value first,
                           const PositionTable::Entry &entry) {
                         one.store(b, l, first, entry.cos, entry.sin);

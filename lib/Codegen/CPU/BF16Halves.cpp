@@ -9,7 +9,7 @@
 #include "BF16Halves.h"
 
 #include "ElementwiseBuilder.h"
-#include "PositionTable.h"
+#include "VectorLoops.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

@@ -8,8 +8,6 @@
 
 #include "PositionBlock.h"
 
-#include "ConsecutiveRows.h"
-
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -80,15 +78,7 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
 
 int64_t mlir::posenc::getPositionsPerTile(PositionalOpInterface op,
                                           const Tuning &tuning) {
-  auto sincos = dyn_cast<SincosOp>(op.getOperation());
-  auto init = cast<DestinationStyleOpInterface>(op.getOperation())
-                  .getDpsInitsMutable()
-                  .begin();
-  bool sharesRows =
-      (sincos || isa<SinusoidalOp>(op.getOperation())) &&
-      ConsecutiveRows::isFor(getElementTypeOrSelf(init->get().getType()),
-                             sincos ? sincos.getAxesAttr() : AxesAttr());
-  if (op.getNumLoops() == 0 || !sharesRows)
+  if (op.getNumLoops() == 0 || !isa<SincosOp, SinusoidalOp>(op.getOperation()))
     return getPositionsPerBlock(op, tuning);
   constexpr int64_t bytes = 1 << 20, least = 256, most = 1024;
   return std::clamp(bytes / std::max<int64_t>(getRowBytes(op).value_or(1), 1),

@@ -9,352 +9,337 @@
 #include "PositionTable.h"
 
 #include "ElementwiseBuilder.h"
+#include "VectorLoops.h"
 
-#include "posenc/Codegen/ExactSincos.h"
 #include "posenc/IR/PairFrequencies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
+using ::posenc::BigFloat;
+
+/// What leaves room in the first cache for rows.
+static constexpr int64_t kStepBytes = 16 << 10;
+
+/// Vectors whose sums are looked at together.
+static constexpr int64_t kGroup = 2;
+
+static int64_t getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-SmallVector<std::pair<int64_t, int64_t>>
-mlir::posenc::splitIntoVectors(int64_t count, int64_t lanes) {
-  SmallVector<std::pair<int64_t, int64_t>> result;
-  int64_t first = 0;
-  for (; first + lanes <= count; first += lanes)
-    result.push_back({first, lanes});
-  while (first < count) {
-    int64_t length = llvm::bit_floor(static_cast<uint64_t>(count - first));
-    result.push_back({first, length});
-    first += length;
-  }
-  return result;
+static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, value, 64);
 }
 
-void mlir::posenc::forEachVector(
-    OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
-    function_ref<void(OpBuilder &, Location, Value, int64_t)> body) {
-  int64_t first = count / lanes * lanes;
-  if (first == lanes) {
-    body(builder, loc, createIndex(builder, loc, 0), lanes);
-  } else if (first > 0) {
-    scf::ForOp::create(
-        builder, loc, createIndex(builder, loc, 0),
-        createIndex(builder, loc, first), createIndex(builder, loc, lanes),
-        ValueRange(),
-        [&](OpBuilder &nested, Location nestedLoc, Value lane, ValueRange) {
-          body(nested, nestedLoc, lane, lanes);
-          scf::YieldOp::create(nested, nestedLoc);
-        });
-  }
-  for (auto [rest, length] : splitIntoVectors(count - first, lanes))
-    body(builder, loc, createIndex(builder, loc, first + rest), length);
+/// Products of f32, with all that is rounded on the way, are wrong by less than
+/// 2^-22.8, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
+/// anchors are wrong by 2^-47, by less than that of the f32 from 2^-19 on.
+static double getLimit(Type type, TableUse use) {
+  if (use == TableUse::Rotation || type.isF64())
+    return 0.0;
+  return type.isBF16() ? 0x1p-12 : 0x1p-19;
 }
 
-void mlir::posenc::forEachIndex(
-    OpBuilder &builder, Location loc, ValueRange sizes,
-    function_ref<void(OpBuilder &, Location, ValueRange)> body) {
-  SmallVector<Value> indices;
-  Value zero = createIndex(builder, loc, 0), one = createIndex(builder, loc, 1);
-  OpBuilder::InsertionGuard guard(builder);
-  for (Value size : sizes) {
-    if (getConstantIntValue(size) == 1) {
-      indices.push_back(zero);
-      continue;
-    }
-    auto loop = scf::ForOp::create(builder, loc, zero, size, one);
-    builder.setInsertionPointToStart(loop.getBody());
-    indices.push_back(loop.getInductionVar());
-  }
-  body(builder, loc, indices);
+/// With f16, one group in twenty would have a small entry.
+static bool areProductsF32(Type type, TableUse use) {
+  return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
 }
-
-Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
-                               int64_t dim) {
-  auto type = cast<MemRefType>(memref.getType());
-  if (!type.isDynamicDim(dim))
-    return createIndex(builder, loc, type.getDimSize(dim));
-  return memref::DimOp::create(builder, loc, memref, dim);
-}
-
-LogicalResult mlir::posenc::checkConvertible(Operation *op,
-                                             const VectorTarget &target) {
-  int64_t vectorBytes = target.vectorBytes;
-  if (vectorBytes != 16 && vectorBytes != 32 && vectorBytes != 64)
-    return op->emitOpError() << "cannot use vectors of " << vectorBytes
-                             << " bytes: expected 16, 32 or 64";
-  if (!op->getParentOfType<FunctionOpInterface>() ||
-      !op->getParentOfType<ModuleOp>())
-    return op->emitOpError("expected to be in a function of a module");
-  for (Value operand : op->getOperands()) {
-    if (isa<TensorType>(operand.getType()))
-      return op->emitOpError("expected memrefs: bufferize first");
-    auto type = dyn_cast<MemRefType>(operand.getType());
-    if (type && type.getRank() > 0 && !type.isLastDimUnitStride())
-      return op->emitOpError("expected a contiguous last dimension, got ")
-             << type;
-  }
-  return success();
-}
-
-SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
-                                              PositionalOpInterface op) {
-  SmallVector<Value> sizes(op.getNumLoops());
-  OpOperand &init = *cast<DestinationStyleOpInterface>(op.getOperation())
-                         .getDpsInitsMutable()
-                         .begin();
-  for (auto [dim, symbol] :
-       llvm::enumerate(op.getDimSymbols(init.getOperandNumber())))
-    if (symbol >= 0 && symbol < op.getNumLoops())
-      sizes[symbol] = getDimSize(builder, op.getLoc(), init.get(), dim);
-  return sizes;
-}
-
-template <typename Number>
-std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
-                                          StringRef prefix,
-                                          ArrayRef<Number> values) {
-  auto module = op->getParentOfType<ModuleOp>();
-  Type element = builder.getF64Type();
-  if constexpr (std::is_integral_v<Number>)
-    element = builder.getIntegerType(8 * sizeof(Number));
-  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, element);
-  auto data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), type.getElementType()), values);
-  for (auto global : module.getOps<memref::GlobalOp>())
-    if (global.getInitialValueAttr() == data && global.getConstant() &&
-        global.getSymName().starts_with(prefix))
-      return global.getSymName().str();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(module.getBody());
-  SymbolTable symbols(module);
-  auto global = memref::GlobalOp::create(
-      builder, op->getLoc(), prefix, builder.getStringAttr("private"), type,
-      data, /*constant=*/true, builder.getI64IntegerAttr(64));
-  return symbols.insert(global).str();
-}
-
-template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef, ArrayRef<double>);
 
 PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
                              bool inverse, Type type, TableUse use,
-                             ArrayRef<int64_t> order,
-                             ArrayRef<int64_t> quarters)
-    : frequencies(frequencies), axes(axes), inverse(inverse), type(type),
-      use(type.isF64() ? TableUse::Entries : use), length(order.size()) {
-  SmallVector<int64_t> highs, lows;
-  SmallVector<int32_t> tops, rests, axisNumbers;
-  SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
-  PairFrequency none{0, ::posenc::BigFloat(0.0)};
-  for (int64_t number : order) {
-    const PairFrequency &pair = number < 0 ? none : pairs[number];
-    auto turns = ::posenc::Turns::fromRadians(pair.frequency);
-    highs.push_back(static_cast<int64_t>(turns.high));
-    lows.push_back(turns.low);
-    uint64_t rounded = turns.high + (turns.low >> 31);
-    rests.push_back(static_cast<int32_t>(rounded));
-    tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
-    axisNumbers.push_back(pair.axis);
-  }
-  high = createConstants<int64_t>(builder, op, "frequencies_high", highs);
-  low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
-  if (axes)
-    axisOfPair =
-        createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
-  if (!quarters.empty()) {
-    auto phases = llvm::map_to_vector(quarters, [](int64_t quarter) {
-      return static_cast<int64_t>(static_cast<uint64_t>(quarter) << 62);
-    });
-    ahead = createConstants<int64_t>(builder, op, "phases_ahead", phases);
-  }
-  if (this->use != TableUse::Rotation)
+                             ArrayRef<int64_t> order)
+    : phases(builder, op, frequencies, axes, inverse, type,
+             areProductsF32(type, use) ? PhasePrecision::Absolute
+                                       : PhasePrecision::Relative,
+             order),
+      use(use), length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
+      type(type.isF64() ? type : builder.getF32Type()),
+      products(areProductsF32(type, use) ? builder.getF32Type()
+                                         : builder.getF64Type()),
+      numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
+  if (type.isF64())
     return;
-  top = createConstants<int32_t>(builder, op, "frequencies_top", tops);
-  rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
+  createSteps(builder, op, computePairFrequencies(frequencies, axes), inverse,
+              order);
+  allocate(builder, op);
 }
 
-/// An i32, i64 or index position as i64.
-static Value toI64(OpBuilder &builder, Location loc, Value position) {
-  Type i64 = builder.getI64Type();
-  if (position.getType() == i64)
-    return position;
-  if (position.getType().isIndex())
-    return arith::IndexCastOp::create(builder, loc, i64, position);
-  return arith::ExtSIOp::create(builder, loc, i64, position);
-}
-
-PositionTable::Position PositionTable::loadPosition(OpBuilder &builder,
-                                                    Location loc,
-                                                    Value positions,
-                                                    ValueRange indices) const {
-  Position result;
-  if (!isa<MemRefType>(positions.getType())) {
-    Value index = toI64(builder, loc, indices.front());
-    result.axes.push_back(arith::AddIOp::create(
-        builder, loc, toI64(builder, loc, positions), index));
-  } else {
-    for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
-      SmallVector<Value> at;
-      if (axes)
-        at.push_back(createIndex(builder, loc, axis));
-      llvm::append_range(at, indices);
-      result.axes.push_back(toI64(
-          builder, loc, memref::LoadOp::create(builder, loc, positions, at)));
+void PositionTable::createSteps(OpBuilder &builder, Operation *op,
+                                ArrayRef<PairFrequency> pairs, bool inverse,
+                                ArrayRef<int64_t> order) {
+  SmallVector<double> values(kRun * numParts * length);
+  SmallVector<int32_t> still(length);
+  for (auto [column, number] : llvm::enumerate(order)) {
+    BigFloat frequency = pairs[number].frequency;
+    still[column] = frequency == BigFloat(0.0) ? 0x7fffffff : 0;
+    // A product is much less work than a cosine.
+    BigFloat stepCos = cos(frequency), stepSin = sin(frequency);
+    if (inverse)
+      stepSin = BigFloat(0.0) - stepSin;
+    BigFloat rowCos(1.0), rowSin(0.0);
+    for (int64_t row = 0; row < kRun; ++row) {
+      double *at = values.begin() + row * numParts * length + column;
+      at[0] = rowCos.toDouble();
+      at[length] = rowSin.toDouble();
+      if (numParts == 4) {
+        at[2 * length] = at[0] - static_cast<float>(at[0]);
+        at[3 * length] = at[length] - static_cast<float>(at[length]);
+      }
+      BigFloat nextCos = rowCos * stepCos - rowSin * stepSin;
+      rowSin = rowSin * stepCos + rowCos * stepSin;
+      rowCos = nextCos;
     }
   }
-  // Short are 0 to 2^32-1 for a table, what an i32 holds for a rotation.
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(builder, loc, value, 64);
-  };
-  Value upper;
-  for (Value axis : result.axes) {
-    if (use == TableUse::Rotation)
-      axis =
-          arith::AddIOp::create(builder, loc, axis, constant(int64_t{1} << 31));
-    Value mine = arith::ShRUIOp::create(builder, loc, axis, constant(32));
-    upper = upper ? arith::OrIOp::create(builder, loc, upper, mine) : mine;
+  if (use == TableUse::Entries && llvm::is_contained(still, 0x7fffffff))
+    stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
+  if (products.isF64()) {
+    steps = createConstants<double>(builder, op, "steps", values);
+    return;
   }
-  result.isShort = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         upper, constant(0));
-  return result;
+  SmallVector<float> narrow(values.begin(), values.end());
+  steps = createConstants<float>(builder, op, "steps", narrow);
 }
 
-Value PositionTable::loadConstants(OpBuilder &builder, Location loc,
-                                   StringRef symbol, Type type, Value first,
-                                   int64_t lanes) const {
+void PositionTable::allocate(OpBuilder &builder, Operation *op) {
+  OpBuilder::InsertionGuard guard(builder);
+  Location loc = op->getLoc();
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  auto create = [&](ArrayRef<int64_t> shape, Type element) -> Value {
+    return memref::AllocaOp::create(builder, loc,
+                                    MemRefType::get(shape, element),
+                                    builder.getI64IntegerAttr(64));
+  };
+  anchor = create({2, length}, products);
+  anchored = create({numAxes}, builder.getI64Type());
+  forget(builder, loc);
+}
+
+/// No position has the anchor in memory.
+void PositionTable::forget(OpBuilder &builder, Location loc) const {
+  for (int64_t axis = 0; axis < numAxes; ++axis)
+    memref::StoreOp::create(builder, loc, createInt(builder, loc, 1), anchored,
+                            createIndex(builder, loc, axis));
+}
+
+PositionTable::Pairs PositionTable::getAll(OpBuilder &builder,
+                                           Location loc) const {
+  return {createIndex(builder, loc, 0), length};
+}
+
+void PositionTable::forEachPart(
+    OpBuilder &builder, Location loc,
+    function_ref<void(OpBuilder &, Location, Pairs)> body) const {
+  int64_t most = kStepBytes / (kRun * numParts * getBytes(products));
+  if (type.isF64() || length <= most)
+    return body(builder, loc, getAll(builder, loc));
+  int64_t whole = length / most * most;
+  Value end = createIndex(builder, loc, whole);
+  scf::ForOp::create(builder, loc, createIndex(builder, loc, 0), end,
+                     createIndex(builder, loc, most), ValueRange(),
+                     [&](OpBuilder &b, Location l, Value first, ValueRange) {
+                       forget(b, l);
+                       body(b, l, {first, most});
+                       scf::YieldOp::create(b, l);
+                     });
+  if (whole == length)
+    return;
+  forget(builder, loc);
+  body(builder, loc, {end, length - whole});
+}
+
+/// Puts the cos and sin of the position's anchor into memory.
+void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
+                                 const Position &position, Pairs pairs,
+                                 int64_t lanes) const {
+  Position first{{}, position.isShort};
+  Value differs;
+  for (auto [axis, value] : llvm::enumerate(position.axes)) {
+    Value mine = arith::AndIOp::create(builder, loc, value,
+                                       createInt(builder, loc, -kRun));
+    first.axes.push_back(mine);
+    Value old = memref::LoadOp::create(builder, loc, anchored,
+                                       createIndex(builder, loc, axis));
+    Value change = arith::XOrIOp::create(builder, loc, mine, old);
+    differs =
+        differs ? arith::OrIOp::create(builder, loc, differs, change) : change;
+  }
+  Value isOther = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                        differs, createInt(builder, loc, 0));
+  scf::IfOp::create(builder, loc, isOther, [&](OpBuilder &b, Location l) {
+    for (auto [axis, value] : llvm::enumerate(first.axes))
+      memref::StoreOp::create(b, l, value, anchored, createIndex(b, l, axis));
+    phases.forEachEntry(
+        b, l, first, pairs, lanes,
+        [&](OpBuilder &b2, Location l2, Value pair, const Entry &entry) {
+          for (auto [which, value] : {std::pair(0, entry.cos), {1, entry.sin}})
+            vector::StoreOp::create(
+                b2, l2, ExactSincos::emitRounding(b2, l2, value, products),
+                anchor, ValueRange{createIndex(b2, l2, which), pair});
+        });
+    scf::YieldOp::create(b, l);
+  });
+}
+
+/// The constants of the position's place in its run: cos, sin, and what both
+/// lost.
+SmallVector<Value> PositionTable::loadStep(OpBuilder &builder, Location loc,
+                                           const Position &position,
+                                           Value first, int64_t lanes) const {
   Value table = memref::GetGlobalOp::create(
-      builder, loc, MemRefType::get({length}, type), symbol);
-  return vector::LoadOp::create(builder, loc, VectorType::get({lanes}, type),
-                                table, ValueRange(first));
-}
-
-/// For each lane the value of its axis.
-Value PositionTable::selectAxis(OpBuilder &builder, Location loc,
-                                ValueRange values, Value first,
-                                int64_t lanes) const {
-  auto type = VectorType::get({lanes}, values.front().getType());
-  auto broadcast = [&](Value value) -> Value {
-    return vector::BroadcastOp::create(builder, loc, type, value);
-  };
-  Value result = broadcast(values.front());
-  if (!axes)
-    return result;
-  Value numbers = loadConstants(builder, loc, axisOfPair, builder.getI32Type(),
-                                first, lanes);
-  for (auto [axis, value] : llvm::enumerate(values.drop_front())) {
-    Value number = arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(cast<ShapedType>(numbers.getType()),
-                               static_cast<int32_t>(axis + 1)));
-    Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                       numbers, number);
-    result =
-        arith::SelectOp::create(builder, loc, mine, broadcast(value), result);
+      builder, loc, MemRefType::get({kRun * numParts * length}, products),
+      steps);
+  SmallVector<Value> rows;
+  for (Value axis : position.axes) {
+    Value row = arith::AndIOp::create(builder, loc, axis,
+                                      createInt(builder, loc, kRun - 1));
+    row = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), row);
+    row = arith::MulIOp::create(builder, loc, row,
+                                createIndex(builder, loc, numParts * length));
+    rows.push_back(builder.createOrFold<arith::AddIOp>(loc, row, first));
   }
-  return result;
-}
-
-/// The whole phase.
-Value PositionTable::emitPhase(OpBuilder &builder, Location loc,
-                               const Position &position, Value first,
-                               int64_t lanes, bool isShort) const {
-  Type i64 = builder.getI64Type();
-  Value p = selectAxis(builder, loc, position.axes, first, lanes);
-  Value h = loadConstants(builder, loc, high, i64, first, lanes);
-  Value l = loadConstants(builder, loc, low, i64, first, lanes);
-  Value phase = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
-  auto add = [&](Value more) {
-    phase = arith::AddIOp::create(builder, loc, phase, more);
-  };
-  if (!isShort)
-    add(ExactSincos::emitPhaseOfHigh(builder, loc, p, h, l));
-  if (!ahead.empty())
-    add(loadConstants(builder, loc, ahead, i64, first, lanes));
-  return phase;
-}
-
-/// The upper 32 bits of the phase, within one of the last.
-Value PositionTable::emitPhaseTop(OpBuilder &builder, Location loc,
-                                  const Position &position, Value first,
-                                  int64_t lanes, bool isShort) const {
-  Type i32 = builder.getI32Type();
-  auto type = VectorType::get({lanes}, i32);
-  if (!isShort) {
-    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
-    ElementwiseBuilder b(builder, loc, phase);
-    return arith::TruncIOp::create(builder, loc, type,
-                                   b.shru(phase, b.i64(32)));
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < numParts; ++part) {
+    Value offset = createIndex(builder, loc, part * length);
+    auto ofAxes = llvm::map_to_vector(rows, [&](Value row) -> Value {
+      return vector::LoadOp::create(
+          builder, loc, VectorType::get({lanes}, products), table,
+          builder.createOrFold<arith::AddIOp>(loc, row, offset));
+    });
+    parts.push_back(phases.selectAxis(builder, loc, ofAxes, first, lanes));
   }
-  SmallVector<Value> narrow;
-  for (Value axis : position.axes)
-    narrow.push_back(arith::TruncIOp::create(builder, loc, i32, axis));
-  Value p = selectAxis(builder, loc, narrow, first, lanes);
-  Value f = loadConstants(builder, loc, top, i32, first, lanes);
-  Value g = loadConstants(builder, loc, rest, i32, first, lanes);
-  Value ofTop = arith::MulIOp::create(builder, loc, p, f);
-  auto ofRest = arith::MulSIExtendedOp::create(builder, loc, p, g);
-  return arith::AddIOp::create(builder, loc, ofTop, ofRest.getHigh());
+  return parts;
 }
 
-ExactSincos PositionTable::getSincos() const {
-  ::posenc::BigFloat factor = frequencies.computeAttentionFactor();
-  // inverse(rope(x)) = x needs the reciprocal factor.
-  if (inverse)
-    factor = ::posenc::BigFloat(1.0) / factor;
-  return ExactSincos(factor, inverse);
+/// The anchor's, further by the position's place in its run.
+PositionTable::Entry PositionTable::rotateAnchor(OpBuilder &builder,
+                                                 Location loc,
+                                                 const Position &position,
+                                                 Value first,
+                                                 int64_t lanes) const {
+  SmallVector<Value> step = loadStep(builder, loc, position, first, lanes);
+  auto load = [&](int64_t which) -> Value {
+    return vector::LoadOp::create(
+        builder, loc, VectorType::get({lanes}, products), anchor,
+        ValueRange{createIndex(builder, loc, which), first});
+  };
+  Value cos = load(0), sin = load(1);
+  ElementwiseBuilder b(builder, loc, cos);
+  auto turn = [&](Value ofCos, Value ofSin) {
+    return Entry{b.fma(cos, ofCos, b.neg(b.mul(sin, ofSin))),
+                 b.fma(sin, ofCos, b.mul(cos, ofSin))};
+  };
+  if (numParts == 2) {
+    Entry entry = turn(step[0], step[1]);
+    return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
+            ExactSincos::emitRounding(builder, loc, entry.sin, type)};
+  }
+  Entry lost = turn(step[2], step[3]);
+  return {b.fma(cos, step[0], b.fma(b.neg(sin), step[1], lost.cos)),
+          b.fma(sin, step[0], b.fma(cos, step[1], lost.sin))};
 }
 
-PositionTable::Entry PositionTable::emitUnrounded(OpBuilder &builder,
-                                                  Location loc,
-                                                  const Position &position,
-                                                  Value first, int64_t lanes,
-                                                  bool isShort) const {
-  Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
-  auto [cos, sin] = getSincos().emit(builder, loc, phase, type);
-  return {cos, sin};
+static Value isBelow(ElementwiseBuilder &b, Value magnitude, double limit) {
+  uint32_t bits = llvm::bit_cast<uint32_t>(static_cast<float>(limit));
+  return arith::CmpIOp::create(b.builder, b.loc, arith::CmpIPredicate::slt,
+                               magnitude, b.i32(bits));
 }
 
-PositionTable::Entry PositionTable::emit(OpBuilder &builder, Location loc,
+/// The bits of an entry without the sign, which are in the order of magnitudes.
+/// The sines that are zero everywhere are as large as can be.
+Value PositionTable::getMagnitude(OpBuilder &builder, Location loc, Value entry,
+                                  Value first) const {
+  ElementwiseBuilder b(builder, loc, entry);
+  Type word = builder.getI32Type();
+  Value bits = b.andi(b.cast<arith::BitcastOp>(word, entry), b.i32(0x7fffffff));
+  if (stillPairs.empty())
+    return bits;
+  Value still = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({length}, word), stillPairs);
+  return b.ori(bits, vector::LoadOp::create(builder, loc,
+                                            cast<VectorType>(b.like(word)),
+                                            still, first));
+}
+
+PositionTable::Entry PositionTable::mend(OpBuilder &builder, Location loc,
                                          const Position &position, Value first,
-                                         int64_t lanes, bool isShort) const {
-  if (use == TableUse::Rotation) {
-    auto [cos, sin] = getSincos().emitForRotation(
-        builder, loc,
-        emitPhaseTop(builder, loc, position, first, lanes, isShort));
-    return {cos, sin};
+                                         const Entry &entry) const {
+  int64_t lanes = cast<VectorType>(entry.cos.getType()).getNumElements();
+  Entry exact = phases.emitRelative(builder, loc, position, first, lanes);
+  ElementwiseBuilder b(builder, loc, entry.cos);
+  auto select = [&](Value sum, Value own) {
+    return b.select(isBelow(b, getMagnitude(builder, loc, sum, first), limit),
+                    ExactSincos::emitRounding(builder, loc, own, type), sum);
+  };
+  return {select(entry.cos, exact.cos), select(entry.sin, exact.sin)};
+}
+
+/// Emits `body` for the vectors of a group of pairs from number `first` on, and
+/// once more, after all of them, for the small ones.
+void PositionTable::emitGroup(OpBuilder &builder, Location loc,
+                              const Position &position, Value first,
+                              ArrayRef<std::pair<int64_t, int64_t>> vectors,
+                              Body body) const {
+  struct Vector {
+    Value first;
+    Entry entry;
+  };
+  SmallVector<Vector> all;
+  SmallVector<Value> least;
+  for (auto [offset, length] : vectors) {
+    Value mine = builder.createOrFold<arith::AddIOp>(
+        loc, first, createIndex(builder, loc, offset));
+    Entry entry = rotateAnchor(builder, loc, position, mine, length);
+    body(builder, loc, mine, entry);
+    all.push_back({mine, entry});
+    for (Value value : {entry.cos, entry.sin}) {
+      Value magnitude = getMagnitude(builder, loc, value, mine);
+      bool isFirst =
+          least.empty() || least.back().getType() != magnitude.getType();
+      if (isFirst)
+        least.push_back(magnitude);
+      else
+        least.back() =
+            arith::MinSIOp::create(builder, loc, least.back(), magnitude);
+    }
   }
-  Entry entry = emitUnrounded(builder, loc, position, first, lanes, isShort);
-  return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
-          ExactSincos::emitRounding(builder, loc, entry.sin, type)};
+  if (limit == 0.0)
+    return;
+  Value any;
+  for (Value magnitude : least) {
+    ElementwiseBuilder b(builder, loc, magnitude);
+    Value mine = vector::ReductionOp::create(
+        builder, loc, vector::CombiningKind::OR, isBelow(b, magnitude, limit));
+    any = any ? arith::OrIOp::create(builder, loc, any, mine) : mine;
+  }
+  scf::IfOp::create(builder, loc, any, [&](OpBuilder &b, Location l) {
+    for (const Vector &vector : all)
+      body(b, l, vector.first,
+           mend(b, l, position, vector.first, vector.entry));
+    scf::YieldOp::create(b, l);
+  });
 }
 
 void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
-                                 const Position &position, int64_t lanes,
-                                 Body body) const {
-  // A branch within the loop would keep both ways' values in registers.
-  auto emitLoop = [&](OpBuilder &b, Location l, bool isShort) {
-    forEachVector(b, l, length, lanes,
-                  [&](OpBuilder &b2, Location l2, Value first, int64_t n) {
-                    body(b2, l2, first,
-                         emit(b2, l2, position, first, n, isShort));
-                  });
-    scf::YieldOp::create(b, l);
-  };
-  scf::IfOp::create(
-      builder, loc, position.isShort,
-      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/true); },
-      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
+                                 const Position &position, Pairs pairs,
+                                 int64_t lanes, Body body) const {
+  if (type.isF64())
+    return phases.forEachEntry(builder, loc, position, pairs, lanes, body);
+  ensureAnchor(builder, loc, position, pairs, lanes);
+  forEachVector(builder, loc, pairs.count, kGroup * lanes,
+                [&](OpBuilder &b, Location l, Value number, int64_t n) {
+                  emitGroup(
+                      b, l, position,
+                      b.createOrFold<arith::AddIOp>(l, pairs.first, number),
+                      splitIntoVectors(n, lanes), body);
+                });
 }

@@ -18,6 +18,7 @@
 #include "RowRotation.h"
 #include "Streaming.h"
 #include "TableEntries.h"
+#include "VectorLoops.h"
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -157,7 +158,8 @@ static void convertRope(OpBuilder &builder, RopeOp op,
             table.loadPosition(b, l, op.getPositions(), loops);
         // Two vectors at a time share the constants, which the registers
         // have no room for.
-        table.forEachEntry(b, l, position, 2 * one.getLanes(),
+        table.forEachEntry(b, l, position, table.getAll(b, l),
+                           2 * one.getLanes(),
                            [&](OpBuilder &b2, Location l2, Value first,
                                const PositionTable::Entry &entry) {
                              one.store(b2, l2, first, entry.cos, entry.sin);

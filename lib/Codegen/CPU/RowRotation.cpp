@@ -10,7 +10,7 @@
 
 #include "BF16Halves.h"
 #include "ElementwiseBuilder.h"
-#include "PositionTable.h"
+#include "VectorLoops.h"
 #include "Streaming.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TableEntries.h"
+#include "VectorLoops.h"
 
 #include "posenc/Codegen/Passes.h"
 

@@ -26,6 +26,14 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Whether each chunk may do it for itself: of memory it touches only what is
+/// on its own stack.
+static bool isOfChunk(Operation *op) {
+  if (auto store = dyn_cast<memref::StoreOp>(op))
+    return store.getMemRef().getDefiningOp<memref::AllocaOp>();
+  return isPure(op) || isa<memref::AllocaOp>(op);
+}
+
 namespace {
 /// The only loop over positions of a function that does nothing else but what
 /// depends on conditions, before the loop.
@@ -50,7 +58,7 @@ static Work getWork(FunctionOpInterface function) {
     } else if (branch && !work.forall && branch.getNumResults() == 0 &&
                !branch.elseBlock()) {
       work.before.push_back(branch);
-    } else if (!isPure(&op) && !isa<memref::AllocaOp>(op)) {
+    } else if (!isOfChunk(&op)) {
       return {};
     }
   }

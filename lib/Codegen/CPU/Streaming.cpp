@@ -8,7 +8,7 @@
 
 #include "Streaming.h"
 
-#include "PositionTable.h"
+#include "VectorLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -9,11 +9,11 @@
 #include "TableEntries.h"
 
 #include "BF16Halves.h"
+#include "ElementwiseBuilder.h"
 #include "Streaming.h"
+#include "VectorLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -25,22 +25,45 @@ static Type getComputeType(Type element) {
   return Float32Type::get(element.getContext());
 }
 
+/// The lane of a pair in a vector from which two unpackings, of the lower and
+/// of the upper half of each 16 bytes, put cos and sin side by side in order.
+static int64_t getUnpackedLane(int64_t pair, int64_t lanes) {
+  int64_t half = lanes / 2, place = pair % half;
+  return place / 2 * 4 + place % 2 + (pair < half ? 0 : 2);
+}
+
+/// The pairs in the order in which vectors of `lanes` want them.
+static SmallVector<int64_t> getOrder(int64_t numPairs, int64_t lanes, Type type,
+                                     bool zipped) {
+  if (type.isBF16() && !zipped)
+    return getHalvesOrder(numPairs, lanes);
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq(numPairs));
+  if (zipped && !type.isBF16() && !type.isF64())
+    for (int64_t pair = 0; pair < numPairs / lanes * lanes; ++pair)
+      order[pair / lanes * lanes + getUnpackedLane(pair % lanes, lanes)] = pair;
+  return order;
+}
+
 TableEntries::TableEntries(OpBuilder &builder, PositionalOpInterface op,
                            FrequenciesAttr frequencies, AxesAttr axes,
                            Type elementType, bool zipped,
                            const VectorTarget &target)
-    : op(op), frequencies(frequencies),
-      hasShortWay(op.getNumLoops() > 0 &&
-                  ConsecutiveRows::isFor(elementType, axes)),
-      element(elementType), compute(getComputeType(elementType)),
-      target(target), isSplit(!zipped && elementType.isBF16()),
-      // Two vectors of f64 at a time share the constants, which the registers
-      // have no room for.
-      lanes(target.vectorBytes / 4),
-      table(builder, op, frequencies, axes, /*inverse=*/false, compute,
-            TableUse::Entries,
-            isSplit ? getHalvesOrder(frequencies.getNumPairs(), lanes)
-                    : llvm::to_vector(llvm::seq(frequencies.getNumPairs()))) {}
+    : op(op), numPairs(frequencies.getNumPairs()), element(elementType),
+      compute(getComputeType(elementType)), target(target),
+      isSplit(!zipped && elementType.isBF16()), lanes(target.vectorBytes / 4),
+      table(builder, op, frequencies, axes, /*inverse=*/false, element,
+            TableUse::Entries, getOrder(numPairs, lanes, elementType, zipped)) {
+}
+
+/// As `joinBF16`, but half away from zero, which is less work.
+static Value joinEntries(OpBuilder &builder, Location loc, BF16Halves halves) {
+  auto round = [&](Value value) {
+    ElementwiseBuilder b(builder, loc, value);
+    return b.addi(b.cast<arith::BitcastOp>(builder.getI32Type(), value),
+                  b.i32(0x8000));
+  };
+  return joinRoundedBF16(builder, loc, {round(halves.even), round(halves.odd)});
+}
 
 /// Entries in the order of the table, rounded and in the order of the row.
 Value TableEntries::round(OpBuilder &builder, Location loc,
@@ -56,133 +79,61 @@ Value TableEntries::round(OpBuilder &builder, Location loc,
                                                  length / 2, 1);
   };
   Value even = getHalf(0), odd = getHalf(length / 2);
-  return joinBF16(builder, loc, {even, odd});
+  return joinEntries(builder, loc, {even, odd});
 }
 
-/// Emits `write` for the rows at loop indices; if `enough` is given and true,
-/// for those that have no short way.
-static void
-forEachRow(OpBuilder &builder, Location loc, Value positions, ValueRange sizes,
-           Value enough,
-           function_ref<void(OpBuilder &, Location, ValueRange)> write) {
-  if (!enough)
-    return forEachIndex(builder, loc, sizes, write);
-  Value last = sizes.back();
-  Value step =
-      arith::ConstantIndexOp::create(builder, loc, ConsecutiveRows::kRows);
-  SmallVector<Value> blocks(sizes);
-  blocks.back() = arith::CeilDivUIOp::create(builder, loc, last, step);
-  forEachIndex(
-      builder, loc, blocks, [&](OpBuilder &b, Location l, ValueRange indices) {
-        SmallVector<Value> loops(indices);
-        Value first = loops.back() =
-            arith::MulIOp::create(b, l, indices.back(), step);
-        Value rest = arith::SubIOp::create(b, l, last, first);
-        Value isShort = arith::AndIOp::create(
-            b, l, enough,
-            ConsecutiveRows::isBlock(b, l, positions, loops, rest));
-        Value none = arith::ConstantIndexOp::create(b, l, 0);
-        Value count = arith::SelectOp::create(
-            b, l, isShort, none, arith::MinUIOp::create(b, l, rest, step));
-        forEachIndex(
-            b, l, count, [&](OpBuilder &b2, Location l2, ValueRange row) {
-              loops.back() = arith::AddIOp::create(b2, l2, first, row.front());
-              write(b2, l2, loops);
-            });
-      });
-}
-
-/// The blocks of rows that have the short way.
-void TableEntries::writeConsecutive(OpBuilder &builder, Location loc,
-                                    const ConsecutiveRows &rows,
-                                    Value positions, ValueRange sizes,
-                                    Access access) const {
-  Value step =
-      arith::ConstantIndexOp::create(builder, loc, ConsecutiveRows::kRows);
-  SmallVector<Value> blocks(sizes);
-  blocks.back() = arith::DivUIOp::create(builder, loc, sizes.back(), step);
-  rows.forEachChunk(
-      builder, loc,
-      [&](OpBuilder &b, Location l, const ConsecutiveRows::Chunk &chunk) {
-        rows.begin(b, l, chunk);
-        forEachIndex(
-            b, l, blocks, [&](OpBuilder &b2, Location l2, ValueRange indices) {
-              SmallVector<Value> loops(indices);
-              loops.back() = arith::MulIOp::create(b2, l2, loops.back(), step);
-              Value isShort =
-                  ConsecutiveRows::isBlock(b2, l2, positions, loops, step);
-              scf::IfOp::create(
-                  b2, l2, isShort, [&](OpBuilder &b3, Location l3) {
-                    Value position =
-                        table.loadPosition(b3, l3, positions, loops)
-                            .axes.front();
-                    rows.writeBlock(b3, l3, chunk, loops, position, access);
-                    scf::YieldOp::create(b3, l3);
-                  });
-            });
-      });
+/// Elements of two vectors side by side.
+Value TableEntries::zip(OpBuilder &builder, Location loc, Value even,
+                        Value odd) const {
+  int64_t length = cast<VectorType>(even.getType()).getNumElements();
+  if (length < lanes || element.isF64())
+    return vector::InterleaveOp::create(builder, loc, even, odd);
+  SmallVector<int64_t> order;
+  for (int64_t pair = 0; pair < length; ++pair) {
+    int64_t lane = getUnpackedLane(pair, length);
+    order.append({lane, lane + length});
+  }
+  return vector::ShuffleOp::create(builder, loc, even, odd, order);
 }
 
 void TableEntries::writeRows(OpBuilder &builder, Value positions,
-                             ArrayRef<TableColumns> columns, bool mayStream,
+                             ValueRange outputs, bool mayStream,
                              WriteVector write) const {
   Location loc = op->getLoc();
   SmallVector<Value> sizes = getLoopSizes(builder, op);
-  bool isShort = hasShortWay;
-  if (isShort)
-    if (std::optional<int64_t> rows = getConstantIntValue(sizes.back()))
-      isShort = *rows >= 2 * ConsecutiveRows::kRows;
-  std::vector<ConsecutiveRows> consecutive;
-  SmallVector<Value> outputs;
-  for (const TableColumns &some : columns) {
-    if (isShort)
-      consecutive.emplace_back(builder, op, frequencies, some, target);
-    if (!llvm::is_contained(outputs, some.memref))
-      outputs.push_back(some.memref);
-  }
-  chooseAccess(
-      builder, loc, /*inputs=*/{}, outputs, target, mayStream,
-      [&](OpBuilder &b, Location l, Access access) {
-        Value enough;
-        if (isShort)
-          enough = ConsecutiveRows::areEnough(b, l, sizes.back());
-        forEachRow(b, l, positions, sizes, enough,
-                   [&](OpBuilder &b2, Location l2, ValueRange loops) {
-                     PositionTable::Position position =
-                         table.loadPosition(b2, l2, positions, loops);
-                     table.forEachEntry(
-                         b2, l2, position, lanes,
-                         [&](OpBuilder &b3, Location l3, Value pair,
-                             const PositionTable::Entry &entry) {
-                           write(b3, l3, entry, loops, pair, access);
-                         });
-                   });
-        if (!isShort)
-          return;
-        scf::IfOp::create(b, l, enough, [&](OpBuilder &b2, Location l2) {
-          for (const ConsecutiveRows &some : consecutive)
-            writeConsecutive(b2, l2, some, positions, sizes, access);
-          scf::YieldOp::create(b2, l2);
+  auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
+                      Access access) {
+    forEachIndex(
+        b, l, sizes, [&](OpBuilder &b2, Location l2, ValueRange loops) {
+          table.forEachEntry(b2, l2,
+                             table.loadPosition(b2, l2, positions, loops),
+                             pairs, lanes,
+                             [&](OpBuilder &b3, Location l3, Value pair,
+                                 const PositionTable::Entry &entry) {
+                               write(b3, l3, entry, loops, pair, access);
+                             });
         });
-      });
+  };
+  chooseAccess(builder, loc, /*inputs=*/{}, outputs, target, mayStream,
+               [&](OpBuilder &b, Location l, Access access) {
+                 table.forEachPart(b, l,
+                                   [&](OpBuilder &b2, Location l2,
+                                       PositionTable::Pairs pairs) {
+                                     writeAll(b2, l2, pairs, access);
+                                   });
+               });
 }
 
 void TableEntries::writeZipped(OpBuilder &builder, Value positions,
                                Value output) const {
-  TableColumns columns{output, 0, {}, {}};
-  for (int64_t pair : llvm::seq(frequencies.getNumPairs())) {
-    columns.pairs.append({pair, pair});
-    columns.quarters.append({0, 1});
-  }
-  writeRows(builder, positions, columns, /*mayStream=*/true,
-            [&](OpBuilder &b, Location l, PositionTable::Entry entry,
+  writeRows(builder, positions, output, /*mayStream=*/true,
+            [&](OpBuilder &b, Location l, const PositionTable::Entry &entry,
                 ValueRange loops, Value pair, Access access) {
               Value row;
               if (element.isBF16()) {
-                row = joinBF16(b, l, {entry.sin, entry.cos});
+                row = joinEntries(b, l, {entry.sin, entry.cos});
               } else {
-                row = vector::InterleaveOp::create(b, l, entry.sin, entry.cos);
-                row = round(b, l, row);
+                row = round(b, l, zip(b, l, entry.sin, entry.cos));
               }
               SmallVector<Value> at(loops);
               at.push_back(b.createOrFold<arith::MulIOp>(
@@ -197,16 +148,12 @@ void TableEntries::writeApart(OpBuilder &builder, Value positions, Place cos,
   auto isAligned = [&](Place place) {
     return place.firstLane * bytes % target.vectorBytes == 0;
   };
-  int64_t numPairs = frequencies.getNumPairs();
-  auto getColumns = [&](Place place, int64_t quarters) {
-    return TableColumns{place.memref, place.firstLane,
-                        llvm::to_vector(llvm::seq(numPairs)),
-                        SmallVector<int64_t>(numPairs, quarters)};
-  };
+  SmallVector<Value> outputs{cos.memref};
+  if (sin.memref != cos.memref)
+    outputs.push_back(sin.memref);
   writeRows(
-      builder, positions, {getColumns(cos, 1), getColumns(sin, 0)},
-      isAligned(cos) && isAligned(sin),
-      [&](OpBuilder &b, Location l, PositionTable::Entry entry,
+      builder, positions, outputs, isAligned(cos) && isAligned(sin),
+      [&](OpBuilder &b, Location l, const PositionTable::Entry &entry,
           ValueRange loops, Value pair, Access access) {
         auto write = [&](Value entries, Place place) {
           SmallVector<Value> at(loops);

@@ -9,7 +9,8 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
 #define POSENC_LIB_CODEGEN_CPU_TABLEENTRIES_H
 
-#include "ConsecutiveRows.h"
+#include "PositionTable.h"
+#include "VectorTarget.h"
 
 namespace mlir::posenc {
 
@@ -35,19 +36,15 @@ public:
 
 private:
   using WriteVector =
-      function_ref<void(OpBuilder &, Location, PositionTable::Entry,
+      function_ref<void(OpBuilder &, Location, const PositionTable::Entry &,
                         ValueRange loops, Value pair, Access)>;
-  void writeRows(OpBuilder &builder, Value positions,
-                 ArrayRef<TableColumns> columns, bool mayStream,
-                 WriteVector write) const;
-  void writeConsecutive(OpBuilder &builder, Location loc,
-                        const ConsecutiveRows &rows, Value positions,
-                        ValueRange sizes, Access access) const;
+  void writeRows(OpBuilder &builder, Value positions, ValueRange outputs,
+                 bool mayStream, WriteVector write) const;
   Value round(OpBuilder &builder, Location loc, Value entries) const;
+  Value zip(OpBuilder &builder, Location loc, Value even, Value odd) const;
 
   PositionalOpInterface op;
-  FrequenciesAttr frequencies;
-  bool hasShortWay;
+  int64_t numPairs;
   Type element, compute;
   VectorTarget target;
   bool isSplit;

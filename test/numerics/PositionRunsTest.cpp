@@ -1,4 +1,4 @@
-//===- ConsecutiveRowsTest.cpp - rows of tables, in any order ---*- C++ -*-===//
+//===- PositionRunsTest.cpp - positions in any order ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tables compute rows of consecutive positions from each other. Nothing of that
+// The positions of a run have their cos and sin from its first. Nothing of that
 // may show: a position has the same row next to its neighbours and elsewhere.
 //
 //===----------------------------------------------------------------------===//
@@ -14,6 +14,7 @@
 #include "Harness.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -23,22 +24,22 @@ using namespace posenc::test;
 
 namespace {
 
-struct RowsCase {
-  const char *op; // sincos, interleaved, sin_cos or cos_sin
+struct RunsCase {
+  const char *op; // rope, sincos, interleaved, sin_cos or cos_sin
   posenc_dtype dtype;
   int64_t dim;
   Route route = Route::Direct;
   posenc_dtype positions = POSENC_I64;
 };
 
-std::string getName(const testing::TestParamInfo<RowsCase> &info) {
-  const RowsCase &c = info.param;
+std::string getName(const testing::TestParamInfo<RunsCase> &info) {
+  const RunsCase &c = info.param;
   return std::string(c.op) + "_" + posenc_dtype_name(c.dtype) + "_" +
          std::to_string(c.dim) + "_" + test::getName(c.route) + "_" +
          posenc_dtype_name(c.positions);
 }
 
-std::string getModule(const RowsCase &c) {
+std::string getModule(const RunsCase &c) {
   bool isSincos = std::string(c.op) == "sincos";
   std::string type = "tensor<?x" +
                      std::to_string(isSincos ? c.dim / 2 : c.dim) + "x" +
@@ -56,6 +57,13 @@ std::string getModule(const RowsCase &c) {
                      ") {\n  %c0 = arith.constant 0 : index\n  %n = tensor.dim "
                      "%p, %c0 : " +
                      positions + "\n  %e = tensor.empty(%n) : " + type + "\n";
+  if (std::string(c.op) == "rope")
+    return code +
+           "  %one = arith.constant 1.0 : " + posenc_dtype_name(c.dtype) +
+           "\n  %x = tensor.splat %one[%n] : " + type +
+           "\n  %r = posenc.rope half " + frequencies + " ins(%x : " + type +
+           ") positions(%p : " + positions + ") dims = [0] outs(%e : " + type +
+           ")\n  return %r : " + type + "\n}\n";
   if (isSincos)
     return code + "  %r:2 = posenc.sincos " + frequencies +
            " positions(%p : " + positions + ") outs(%e, %e : " + type + ", " +
@@ -129,16 +137,17 @@ struct BothOrders {
   std::vector<runtime::Array> inOrder, inDisorder;
 };
 
-class ConsecutiveRowsTest : public testing::TestWithParam<RowsCase> {};
+class PositionRunsTest : public testing::TestWithParam<RunsCase> {};
 
-TEST_P(ConsecutiveRowsTest, HaveTheSameBitsInAnyOrder) {
+TEST_P(PositionRunsTest, HaveTheSameBitsInAnyOrder) {
   Kernel kernel(getModule(GetParam()), GetParam().route);
   EXPECT_TRUE(BothOrders(kernel, GetParam().positions).areSame());
 }
 
-std::vector<RowsCase> makeCases() {
-  std::vector<RowsCase> cases;
-  for (const char *op : {"sincos", "interleaved", "sin_cos", "cos_sin"}) {
+std::vector<RunsCase> makeCases() {
+  std::vector<RunsCase> cases;
+  for (const char *op :
+       {"rope", "sincos", "interleaved", "sin_cos", "cos_sin"}) {
     for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16}) {
       for (int64_t dim : {6, 30, 128, 600})
         cases.push_back({op, dtype, dim});
@@ -150,51 +159,68 @@ std::vector<RowsCase> makeCases() {
   }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Tables, ConsecutiveRowsTest,
+INSTANTIATE_TEST_SUITE_P(Tables, PositionRunsTest,
                          testing::ValuesIn(makeCases()), getName);
 
-/// The nearest number, but for what 16 bits lose by way of f32.
-TEST(ConsecutiveRowsTest, AreTheNearestNumbers) {
-  for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16}) {
-    std::vector<int64_t> positions(2000);
-    std::iota(positions.begin(), positions.end(), 1000000);
-    reference::FrequencySpec spec{};
-    spec.dim = 96;
-    spec.base = 10000;
-    runtime::Array p = makePositions(POSENC_I64, {2000}, positions);
-    std::vector<runtime::Array> results =
-        Kernel(getModule({"interleaved", dtype, 96})).call("f", {p.value()});
-    ASSERT_EQ(results.size(), 1u);
-    reference::Comparison comparison = expectClose(
-        results[0],
-        reference::sinusoidal(spec, positions,
-                              reference::SinusoidalOrder::Interleaved),
-        reference::ResultKind::Table);
-    EXPECT_LE(comparison.maxUlp, 0.5001L);
-  }
+/// The largest error of a table of `dim`, at positions `first` and on and at
+/// some that are nearly multiples of pi, in units in the last place.
+long double getMaxUlp(const Kernel &kernel, int64_t dim, int64_t first) {
+  std::vector<int64_t> positions(2000);
+  std::iota(positions.begin(), positions.end(), first);
+  for (int64_t next : {355, 710, 103993, 104348, 312689, 1146408, 5419351})
+    positions.push_back(next);
+  reference::FrequencySpec spec{};
+  spec.dim = dim;
+  spec.base = 10000;
+  runtime::Array p = makePositions(
+      POSENC_I64, {static_cast<int64_t>(positions.size())}, positions);
+  std::vector<runtime::Array> results = kernel.call("f", {p.value()});
+  if (results.size() != 1)
+    return HUGE_VALL;
+  reference::CompareOptions options;
+  options.shape = results[0].shape();
+  return reference::compare(
+             getReferenceType(results[0].dtype()), results[0].data(),
+             reference::sinusoidal(spec, positions,
+                                   reference::SinusoidalOrder::Interleaved),
+             options)
+      .maxUlp;
 }
 
-/// What the short way relies on, taken away: each must show in the bits.
-class ConsecutiveRowsFaultTest : public testing::TestWithParam<Fault> {};
+/// Next to zeros, too.
+TEST(PositionRunsTest, AreNearlyTheNearestNumbers) {
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16})
+    for (int64_t first : {0, 1000000, 2147480000})
+      EXPECT_LE(
+          getMaxUlp(Kernel(getModule({"interleaved", dtype, 96})), 96, first),
+          0.6L)
+          << posenc_dtype_name(dtype) << " from " << first;
+}
 
-TEST_P(ConsecutiveRowsFaultTest, IsCaught) {
-  std::string code = lowerToText(getModule({"interleaved", POSENC_BF16, 128}),
+/// What this relies on, taken away: each must show, in the bits or the error.
+class PositionRunsFaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(PositionRunsFaultTest, IsCaught) {
+  std::string code = lowerToText(getModule({"interleaved", POSENC_BF16, 96}),
                                  mlir::posenc::Stage::Vector,
                                  /*vectorBytes=*/32);
-  EXPECT_EQ(BothOrders(Kernel(replace(code, GetParam())), POSENC_I64).areSame(),
+  Kernel kernel(replace(code, GetParam()));
+  EXPECT_EQ(BothOrders(kernel, POSENC_I64).areSame() &&
+                getMaxUlp(kernel, 96, 1000000) <= 0.6L,
             std::string(GetParam().name) == "Control");
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Faults, ConsecutiveRowsFaultTest,
-    testing::Values(Fault{"Control", "", ""},
-                    // The limit of the error, the place of the tie, a sign of
-                    // rotations, the last position that has others after it.
-                    Fault{"NoError", "dense<2.38418579E-7>", "dense<1.0E-9>"},
-                    Fault{"NoTie", "dense<32768>", "dense<0>"},
-                    Fault{"Minus", "arith.negf", "math.absf"},
-                    Fault{"Wrapped", "arith.constant 9223372036854775791 : i64",
-                          "arith.constant 9223372036854775807 : i64"}),
+    Faults, PositionRunsFaultTest,
+    testing::Values(
+        Fault{"Control", "", ""},
+        // What is next to zero; the positions of a run, and the
+        // place in it; which anchor is in memory; the rotation.
+        Fault{"Limit", "dense<964689920>", "dense<0>"},
+        Fault{"Run", "arith.constant -16 : i64", "arith.constant -32 : i64"},
+        Fault{"Place", "arith.constant 15 : i64", "arith.constant 7 : i64"},
+        Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
+        Fault{"Minus", "arith.negf", "math.absf"}),
     getFaultName);
 
 } // namespace

@@ -1,0 +1,89 @@
+//===- PositionPhases.h - cos and sin of a phase ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_POSITIONPHASES_H
+#define POSENC_LIB_CODEGEN_CPU_POSITIONPHASES_H
+
+#include "posenc/Codegen/ExactSincos.h"
+#include "posenc/IR/Posenc.h"
+
+namespace mlir::posenc {
+
+/// How near the cos and sin of a phase are, in f64: each to its own last places
+/// (`ExactSincos::emit`), or against 1 (`ExactSincos::emitForRotation`), for
+/// which the upper half of the phase will do.
+enum class PhasePrecision { Relative, Absolute };
+
+/// The constants of a frequencies attribute, and the cos and sin from them.
+class PositionPhases {
+public:
+  /// Puts the constants in front of `op`'s function, in its module. `order` has
+  /// the pairs in the order in which they are asked for.
+  PositionPhases(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
+                 AxesAttr axes, bool inverse, Type type,
+                 PhasePrecision precision, ArrayRef<int64_t> order);
+
+  /// A position, or one for each axis, as i64.
+  struct Position {
+    SmallVector<Value> axes;
+    /// Whether all are small enough for the short way to the phase.
+    Value isShort;
+  };
+  /// The position at loop indices `indices`.
+  Position loadPosition(OpBuilder &builder, Location loc, Value positions,
+                        ValueRange indices) const;
+
+  /// In f64.
+  struct Entry {
+    Value cos, sin;
+  };
+  /// To the last places, whatever the precision else.
+  Entry emitRelative(OpBuilder &builder, Location loc, const Position &position,
+                     Value first, int64_t lanes, bool isShort = false) const;
+
+  /// Some of the pairs, by their numbers in the order.
+  struct Pairs {
+    Value first;
+    int64_t count;
+  };
+  /// Emits `body` for vectors of up to `lanes` of the pairs, with the number of
+  /// the first and their cos and sin.
+  using Body = function_ref<void(OpBuilder &, Location, Value first,
+                                 const Entry &entry)>;
+  void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
+                    Pairs pairs, int64_t lanes, Body body) const;
+
+  /// For each of `lanes` pairs the value of its axis, of scalars or of vectors.
+  Value selectAxis(OpBuilder &builder, Location loc, ValueRange values,
+                   Value first, int64_t lanes) const;
+
+private:
+  Entry emit(OpBuilder &builder, Location loc, const Position &position,
+             Value first, int64_t lanes, bool isShort) const;
+  Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
+                      Type type, Value first, int64_t lanes) const;
+  Value emitPhase(OpBuilder &builder, Location loc, const Position &position,
+                  Value first, int64_t lanes, bool isShort) const;
+  Value emitPhaseTop(OpBuilder &builder, Location loc, const Position &position,
+                     Value first, int64_t lanes, bool isShort) const;
+  ExactSincos getSincos() const;
+
+  FrequenciesAttr frequencies;
+  AxesAttr axes;
+  bool inverse;
+  Type type;
+  PhasePrecision precision;
+  int64_t length;
+  /// Names of globals: the two parts of a frequency that `ExactSincos` wants;
+  /// its upper 64 bits as two signed numbers; the axis of each pair.
+  std::string high, low, top, rest, axisOfPair;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_POSITIONPHASES_H

@@ -1,0 +1,154 @@
+//===- VectorLoops.cpp - loops of the conversions to vectors ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VectorLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+SmallVector<std::pair<int64_t, int64_t>>
+mlir::posenc::splitIntoVectors(int64_t count, int64_t lanes) {
+  SmallVector<std::pair<int64_t, int64_t>> result;
+  int64_t first = 0;
+  for (; first + lanes <= count; first += lanes)
+    result.push_back({first, lanes});
+  while (first < count) {
+    int64_t length = llvm::bit_floor(static_cast<uint64_t>(count - first));
+    result.push_back({first, length});
+    first += length;
+  }
+  return result;
+}
+
+void mlir::posenc::forEachVector(
+    OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
+    function_ref<void(OpBuilder &, Location, Value, int64_t)> body) {
+  int64_t first = count / lanes * lanes;
+  if (first == lanes) {
+    body(builder, loc, createIndex(builder, loc, 0), lanes);
+  } else if (first > 0) {
+    scf::ForOp::create(
+        builder, loc, createIndex(builder, loc, 0),
+        createIndex(builder, loc, first), createIndex(builder, loc, lanes),
+        ValueRange(),
+        [&](OpBuilder &nested, Location nestedLoc, Value lane, ValueRange) {
+          body(nested, nestedLoc, lane, lanes);
+          scf::YieldOp::create(nested, nestedLoc);
+        });
+  }
+  for (auto [rest, length] : splitIntoVectors(count - first, lanes))
+    body(builder, loc, createIndex(builder, loc, first + rest), length);
+}
+
+void mlir::posenc::forEachIndex(
+    OpBuilder &builder, Location loc, ValueRange sizes,
+    function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+  SmallVector<Value> indices;
+  Value zero = createIndex(builder, loc, 0), one = createIndex(builder, loc, 1);
+  OpBuilder::InsertionGuard guard(builder);
+  for (Value size : sizes) {
+    if (getConstantIntValue(size) == 1) {
+      indices.push_back(zero);
+      continue;
+    }
+    auto loop = scf::ForOp::create(builder, loc, zero, size, one);
+    builder.setInsertionPointToStart(loop.getBody());
+    indices.push_back(loop.getInductionVar());
+  }
+  body(builder, loc, indices);
+}
+
+Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
+                               int64_t dim) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.isDynamicDim(dim))
+    return createIndex(builder, loc, type.getDimSize(dim));
+  return memref::DimOp::create(builder, loc, memref, dim);
+}
+
+LogicalResult mlir::posenc::checkConvertible(Operation *op,
+                                             const VectorTarget &target) {
+  int64_t vectorBytes = target.vectorBytes;
+  if (vectorBytes != 16 && vectorBytes != 32 && vectorBytes != 64)
+    return op->emitOpError() << "cannot use vectors of " << vectorBytes
+                             << " bytes: expected 16, 32 or 64";
+  if (!op->getParentOfType<FunctionOpInterface>() ||
+      !op->getParentOfType<ModuleOp>())
+    return op->emitOpError("expected to be in a function of a module");
+  for (Value operand : op->getOperands()) {
+    if (isa<TensorType>(operand.getType()))
+      return op->emitOpError("expected memrefs: bufferize first");
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (type && type.getRank() > 0 && !type.isLastDimUnitStride())
+      return op->emitOpError("expected a contiguous last dimension, got ")
+             << type;
+  }
+  return success();
+}
+
+SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
+                                              PositionalOpInterface op) {
+  SmallVector<Value> sizes(op.getNumLoops());
+  OpOperand &init = *cast<DestinationStyleOpInterface>(op.getOperation())
+                         .getDpsInitsMutable()
+                         .begin();
+  for (auto [dim, symbol] :
+       llvm::enumerate(op.getDimSymbols(init.getOperandNumber())))
+    if (symbol >= 0 && symbol < op.getNumLoops())
+      sizes[symbol] = getDimSize(builder, op.getLoc(), init.get(), dim);
+  return sizes;
+}
+
+template <typename Number>
+std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
+                                          StringRef prefix,
+                                          ArrayRef<Number> values) {
+  auto module = op->getParentOfType<ModuleOp>();
+  Type element;
+  if constexpr (std::is_integral_v<Number>)
+    element = builder.getIntegerType(8 * sizeof(Number));
+  else
+    element = sizeof(Number) == 4 ? Type(builder.getF32Type())
+                                  : Type(builder.getF64Type());
+  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, element);
+  auto data = DenseElementsAttr::get(
+      RankedTensorType::get(type.getShape(), type.getElementType()), values);
+  for (auto global : module.getOps<memref::GlobalOp>())
+    if (global.getInitialValueAttr() == data && global.getConstant() &&
+        global.getSymName().starts_with(prefix))
+      return global.getSymName().str();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(module.getBody());
+  SymbolTable symbols(module);
+  auto global = memref::GlobalOp::create(
+      builder, op->getLoc(), prefix, builder.getStringAttr("private"), type,
+      data, /*constant=*/true, builder.getI64IntegerAttr(64));
+  return symbols.insert(global).str();
+}
+
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef, ArrayRef<double>);
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef, ArrayRef<float>);
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef,
+                                                   ArrayRef<int32_t>);
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef,
+                                                   ArrayRef<int64_t>);
