@@ -28,11 +28,15 @@ LogicalResult ModelModule::checkAttention() {
     if (dim > 65536)
       return emitError(loc)
              << "expected heads of at most 65536 channels, got " << dim;
-  // A constant of f32 divides the scores.
+  // Numbers of f32 multiply and divide the scores.
   constexpr double smallest = 0x1p-126, largest = 0x1p127;
   double cap = attention.softCap.value_or(1);
   if (!(cap >= smallest && cap <= largest))
     return emitError(loc) << "the soft cap " << cap << " is no number of f32";
+  double scale = attention.scale.value_or(1);
+  if (!(scale >= smallest && scale <= largest))
+    return emitError(loc) << "the scale of the scores, " << scale
+                          << ", is no number of f32";
   return success();
 }
 

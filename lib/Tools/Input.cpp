@@ -197,6 +197,24 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
 // Functions to keep
 //===----------------------------------------------------------------------===//
 
+/// Of a config whose layers have attention of several types, `attention` and
+/// `decode` name the functions of all types where there are none for all.
+static std::vector<std::string> expandTypes(ModuleOp module,
+                                            ArrayRef<std::string> kernels) {
+  std::vector<std::string> expanded;
+  for (const std::string &kernel : kernels) {
+    size_t before = expanded.size();
+    bool isFamily = kernel == "attention" || kernel == "decode";
+    if (isFamily && !module.lookupSymbol(kernel))
+      for (auto function : module.getOps<FunctionOpInterface>())
+        if (function.getName().starts_with(kernel + "_"))
+          expanded.push_back(function.getName().str());
+    if (expanded.size() == before)
+      expanded.push_back(kernel);
+  }
+  return expanded;
+}
+
 /// Removes the public functions that are not named; one that others call
 /// becomes private.
 static LogicalResult keepKernels(ModuleOp module,
@@ -249,7 +267,12 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
       isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
   if (!module)
     return nullptr;
-  if (!options.kernels.empty() && failed(keepKernels(*module, options.kernels)))
+  if (options.kernels.empty())
+    return module;
+  std::vector<std::string> kernels = options.kernels;
+  if (isConfig)
+    kernels = expandTypes(*module, kernels);
+  if (failed(keepKernels(*module, kernels)))
     return nullptr;
   return module;
 }
