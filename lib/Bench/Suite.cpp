@@ -119,7 +119,9 @@ void SuiteBuilder::addFormsOfAttention() {
     named.name = "attention/causal";
     setAttention(plain, getAttentionTokens(size, tokens), named);
     auto addForm = [&](const std::string &word, AttentionForm form) {
-      addAttention("causal-" + word, form, tokens).plain = named.name;
+      Case &added = addAttention("causal-" + word, form, tokens);
+      added.plain = named.name;
+      added.threads = {fromMemoryThreads.front()};
     };
     AttentionForm form = plain;
     form.score = AttentionForm::SoftCap;

@@ -122,6 +122,93 @@ static void addNumbers(int rank, int64_t rows, int64_t columns, int bits,
   }
   add(rank, rows, columns, 0, 0, kInt, bits, memory);
 }
+/* What is wrong with a tensor, and the code for it. */
+static int32_t breakTensor(int number, int kind) {
+  static int64_t strides[4], other[4];
+  DLTensor *tensor = &t[number];
+  int64_t *shape = shapes[number];
+  int dim;
+  for (dim = tensor->ndim; dim-- > 0;)
+    strides[dim] =
+        dim + 1 == tensor->ndim ? 1 : strides[dim + 1] * shape[dim + 1];
+  switch (kind) {
+  case 0:
+    tensor->data = NULL;
+    return 1;
+  case 1:
+    tensor->shape = NULL;
+    return 1;
+  case 2:
+    shape[tensor->ndim - 1] = -1;
+    return 2;
+  case 3:
+    memcpy(other, shape, sizeof(other));
+    /* A block table may be wider than it needs to be. */
+    other[tensor->dtype.code == kInt ? 0 : tensor->ndim - 1] += 1;
+    tensor->shape = other;
+    return 8;
+  case 4:
+    setDevice(tensor, 2);
+    return 5;
+  case 5:
+    tensor->dtype.bits = tensor->dtype.bits == 32 ? 64 : 32;
+    return 6;
+  case 6:
+    tensor->dtype.lanes = 2;
+    return 6;
+  case 7:
+    tensor->ndim -= 1;
+    return 7;
+  case 8:
+    tensor->data = (char *)tensor->data + 2;
+    return 10;
+  case 9:
+    strides[tensor->ndim - 1] = 2;
+    tensor->strides = strides;
+    return 9;
+  case 10:
+    tensor->byte_offset = 1;
+    return 10;
+  }
+  return 0;
+}
+enum { kBreaks = 11 };
+
+/* Breaks one tensor after another, and lets an output be what it must not. */
+static void tryBroken(Call call, void (*set)(void), int numInputs) {
+  int kind, number, all;
+  set();
+  all = numTensors;
+  for (number = 0; number < all; ++number)
+    for (kind = 0; kind < kBreaks + all; ++kind) {
+      char message[256] = "";
+      int32_t code, expected;
+      numTensors = 0;
+      set();
+      if (kind < kBreaks) {
+        expected = breakTensor(number, kind);
+      } else {
+        /* An output within another tensor, but not the whole of it. */
+        if (number < numInputs || kind - kBreaks == number)
+          continue;
+        t[number].data = (char *)t[kind - kBreaks].data + 8;
+        expected = 3;
+      }
+      before = data;
+      code = call(message, sizeof(message));
+      if (code != expected) {
+        fprintf(stderr, "tensor %d, kind %d: %d, expected %d: %s\n", number,
+                kind, code, expected, message);
+        exit(1);
+      }
+      CHECK(message[0]);
+      CHECK(!memcmp(&before, &data, sizeof(data)));
+      CHECK(call(NULL, 0) == expected);
+      ++numRefused;
+    }
+  numTensors = 0;
+}
+
 #define N(...) ((const int64_t[]){__VA_ARGS__})
 
 static void finish(Call call, Plain plain, int32_t expected) {
@@ -234,6 +321,27 @@ static void trySizes(int64_t batch, int64_t sinks, int32_t expected) {
   finish(sizes, plainSizes, expected);
 }
 
+static void setDecode(void) {
+  addFloats(4, 2, 1, 4, 8);
+  addFloats(4, 2, 2, 6, 8);
+  addNumbers(1, 2, 0, 64, N(6, 3));
+  addFloats(4, 2, 1, 4, 8);
+}
+static void setPaged(void) {
+  addFloats(4, 2, 1, 4, 8);
+  addFloats(4, 3, 4, 2, 8);
+  addNumbers(1, 2, 0, 64, N(4, 5));
+  addNumbers(2, 2, 2, 32, N(1, 0, 2, 0));
+  addFloats(4, 2, 1, 4, 8);
+}
+static void setScatter(void) {
+  int i;
+  addFloats(4, 2, 2, 2, 8);
+  addNumbers(2, 2, 2, 32, N(0, 11, -1, 5));
+  for (i = 0; i < 4; ++i)
+    addFloats(4, 3, 4, 2, 8);
+}
+
 int main(void) {
   enum { kOk = 0, kShape = 8, kIndex = 12 };
   int64_t i;
@@ -292,6 +400,9 @@ int main(void) {
   trySizes(3, 0, kShape);
   trySizes(2, 4, kShape);
   trySizes(4, 4, kShape);
+  tryBroken(decode, setDecode, 3);
+  tryBroken(paged, setPaged, 4);
+  tryBroken(scatter, setScatter, 4);
   printf("%d calls refused\n", numRefused);
   return 0;
 }
