@@ -164,7 +164,8 @@ void Decomposition::chooseTiles() {
   if (queryHeads && keyHeads)
     headsPerKeyHead = *queryHeads / *keyHeads;
   if (headsPerKeyHead)
-    for (int64_t count = 1; count <= rowsPerTile; ++count)
+    for (int64_t count = 1; count <= std::min(rowsPerTile, *headsPerKeyHead);
+         ++count)
       if (*headsPerKeyHead % count == 0)
         headsPerTile = count;
   queriesPerTile = std::max<int64_t>(rowsPerTile / headsPerTile, 1);
@@ -313,9 +314,31 @@ Value Decomposition::takePositions(Value positions, RotationAttr rotation,
     return first;
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<int64_t> dropped;
-  if (AxesAttr axes = rotation.getAxes()) {
+  AxesAttr axes = rotation.getAxes();
+  if (axes) {
     offsets.push_back(attr(0));
     sizes.push_back(attr(axes.getNumAxes()));
+  }
+  if (axes && !isPacked) {
+    // Of a slice of one token nobody could tell which dimension is left, so
+    // that its last one would not be known to be contiguous: a copy is.
+    Value init = tensor::EmptyOp::create(
+        builder, loc, ArrayRef<OpFoldResult>{sizes[0], count},
+        getElementTypeOrSelf(positions.getType()));
+    return linalg::GenericOp::create(
+               builder, loc, init.getType(), ValueRange(), init,
+               ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
+               ArrayRef{utils::IteratorType::parallel,
+                        utils::IteratorType::parallel},
+               [&](OpBuilder &b, Location l, ValueRange) {
+                 Value token = linalg::IndexOp::create(b, l, 1);
+                 token = arith::AddIOp::create(b, l, first, token);
+                 SmallVector<Value> at{linalg::IndexOp::create(b, l, 0), batch,
+                                       token};
+                 Value x = tensor::ExtractOp::create(b, l, positions, at);
+                 linalg::YieldOp::create(b, l, x);
+               })
+        .getResult(0);
   }
   if (!isPacked) {
     dropped.push_back(offsets.size());
@@ -566,7 +589,9 @@ struct PosencDecomposeAttentionPass
     });
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
-      if (rowsPerTile < 1 || keysPerTile < 1) {
+      constexpr int64_t most = 1 << 20;
+      if (rowsPerTile < 1 || keysPerTile < 1 || rowsPerTile > most ||
+          keysPerTile > most) {
         op.emitOpError() << "cannot be cut into tiles of "
                          << rowsPerTile.getValue() << " rows and "
                          << keysPerTile.getValue() << " keys";

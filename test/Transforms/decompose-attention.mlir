@@ -14,6 +14,9 @@
 // RUN:   --split-input-file | FileCheck %s --check-prefix=VECTORS
 
 // ROWS: error: 'posenc.attention' op cannot be cut into tiles of 0 rows and 32 keys
+// RUN: not posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{rows=9223372036854775807})' \
+// RUN:   2>&1 | FileCheck %s --check-prefix=MOST
+// MOST: error: 'posenc.attention' op cannot be cut into tiles of 9223372036854775807 rows and 32 keys
 
 // Four heads of a key head and four queries are a tile. Loops of keys go from
 // the first that the window leaves to the last that causality leaves.
@@ -152,6 +155,23 @@ func.func @caches(%q: tensor<?x2x16xf64>, %k: tensor<?x?x2x16xf64>, %n: tensor<?
   %r = posenc.attention ins(%q, %k, %k : tensor<?x2x16xf64>, tensor<?x?x2x16xf64>, tensor<?x?x2x16xf64>)
     lengths(%n : tensor<?xi64>) cu_seqlens(%a : tensor<?xi32>) outs(%q : tensor<?x2x16xf64>)
   return %r : tensor<?x2x16xf64>
+}
+
+// -----
+
+// Positions of axes are copied: a slice of one token could have two strides.
+// CHECK-LABEL: func.func @axes(
+// CHECK-SAME:    %[[P:[a-z0-9]*]]: tensor<2x?x1xi64>
+// CHECK:         scf.forall (%[[B:.*]], %{{.*}}) in
+// CHECK:           %[[COPY:.*]] = linalg.generic
+// CHECK:             %[[A:.*]] = linalg.index 0
+// CHECK:             tensor.extract %[[P]][%[[A]], %[[B]], %{{.*}}]
+// CHECK:           posenc.rope half {{.*}} positions(%[[COPY]] : tensor<2x1xi64>)
+func.func @axes(%q: tensor<?x1x2x16xf64>, %k: tensor<?x?x2x16xf64>, %p: tensor<2x?x1xi64>) -> tensor<?x1x2x16xf64> {
+  %r = posenc.attention query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 8, base = 10000.0>, axes = #posenc.axes<contiguous, [1, 3]>>
+    ins(%q, %k, %k : tensor<?x1x2x16xf64>, tensor<?x?x2x16xf64>, tensor<?x?x2x16xf64>)
+    query_positions(%p : tensor<2x?x1xi64>) outs(%q : tensor<?x1x2x16xf64>)
+  return %r : tensor<?x1x2x16xf64>
 }
 
 // -----

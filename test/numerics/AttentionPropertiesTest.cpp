@@ -1,0 +1,471 @@
+//===- AttentionPropertiesTest.cpp - what attention has in common *- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Results that are known without an oracle, to the last bit: of integers, of
+// one thing said in two ways, and of scores that are far apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+constexpr int64_t kDim = 64, kHeads = 4, kKeyHeads = 2;
+
+/// An attention in MLIR; what is not static is `?`.
+struct Text {
+  posenc_dtype dtype = POSENC_F32;
+  int64_t keyHeads = kKeyHeads;
+  bool oneQuery = false, packed = false;
+  std::string flags, groups, regions;
+  /// Further arguments, each after a comma, and operations that may change %a
+  /// and %b, which are the queries and the keys.
+  std::string arguments, operations, query = "%q", key = "%k";
+};
+
+std::string getType(const Text &t, bool isQuery) {
+  std::string tokens = isQuery && t.oneQuery ? "1" : "?";
+  return std::string("tensor<") + (t.packed ? "" : "?x") + tokens + "x" +
+         std::to_string(isQuery ? kHeads : t.keyHeads) + "x" +
+         std::to_string(kDim) + "x" + posenc_dtype_name(t.dtype) + ">";
+}
+
+std::string getModule(const Text &t) {
+  std::string q = getType(t, true), k = getType(t, false);
+  std::string sizes = t.oneQuery || t.packed ? "%n" : "%n, %m";
+  return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k + t.arguments +
+         ") -> " + q + " {\n  %c0 = arith.constant 0 : index\n  %c1 = " +
+         "arith.constant 1 : index\n  %n = tensor.dim %q, %c0 : " + q +
+         "\n  %m = tensor.dim %q, %c1 : " + q + "\n  %o = tensor.empty(" +
+         sizes + ") : " + q + "\n" + t.operations + "  %r = posenc.attention " +
+         t.flags + " ins(" + t.query + ", " + t.key + ", %v : " + q + ", " + k +
+         ", " + k + ")" + t.groups + " outs(%o : " + q + ")" + t.regions +
+         "\n  return %r : " + q + "\n}\n";
+}
+
+runtime::Array call(const Text &t, Route route,
+                    const std::vector<posenc_value> &inputs) {
+  std::vector<runtime::Array> results =
+      Kernel(getModule(t), route).call("f", inputs);
+  return results.empty() ? runtime::Array() : std::move(results[0]);
+}
+
+std::vector<int64_t> getShape(int64_t batch, int64_t tokens, int64_t heads) {
+  return {batch, tokens, heads, kDim};
+}
+
+/// An array of numbers by their indices.
+runtime::Array
+make(posenc_dtype dtype, std::vector<int64_t> shape,
+     const std::function<double(int64_t, int64_t, int64_t, int64_t)> &value) {
+  runtime::Array array = makeRandom(dtype, shape, 1);
+  size_t i = 0;
+  for (int64_t b = 0; b < shape[0]; ++b)
+    for (int64_t t = 0; t < shape[1]; ++t)
+      for (int64_t h = 0; h < shape[2]; ++h)
+        for (int64_t d = 0; d < shape[3]; ++d)
+          reference::storeBits(
+              getReferenceType(dtype), array.data(), i++,
+              reference::encode(getReferenceType(dtype), value(b, t, h, d)));
+  return array;
+}
+
+void expectSameBits(const runtime::Array &a, const runtime::Array &b,
+                    const std::string &what) {
+  ASSERT_EQ(a.shape(), b.shape()) << what;
+  ASSERT_GT(a.numElements(), 0u) << what;
+  size_t size = posenc_dtype_size(a.dtype()), different = 0;
+  for (size_t i = 0; i < a.numElements(); ++i)
+    different += std::memcmp(a.dataAs<char>() + i * size,
+                             b.dataAs<char>() + i * size, size) != 0;
+  EXPECT_EQ(different, 0u) << what << ": of " << a.numElements();
+}
+
+/// Within the rounding errors of f32.
+void expectNear(const runtime::Array &a, const runtime::Array &b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  for (size_t i = 0; i < a.numElements(); ++i)
+    ASSERT_NEAR(a.dataAs<float>()[i], b.dataAs<float>()[i], 4e-6) << i;
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+/// A type, a lowering, and whether there is one query.
+struct Way {
+  posenc_dtype dtype;
+  Route route;
+  bool oneQuery;
+};
+
+std::string getWayName(const testing::TestParamInfo<Way> &info) {
+  return std::string(posenc_dtype_name(info.param.dtype)) +
+         getName(info.param.route) + (info.param.oneQuery ? "OneQuery" : "");
+}
+
+std::vector<Way> getWays() {
+  std::vector<Way> ways;
+  for (posenc_dtype dtype : {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16})
+    for (Route route : {Route::Direct, Route::Linalg})
+      for (bool oneQuery : {false, true})
+        ways.push_back({dtype, route, oneQuery});
+  return ways;
+}
+
+class AttentionIntegersTest : public testing::TestWithParam<Way> {
+protected:
+  Text getText(const char *flags) const {
+    Text text;
+    text.dtype = GetParam().dtype;
+    text.oneQuery = GetParam().oneQuery;
+    text.flags = flags;
+    return text;
+  }
+  int64_t queries = GetParam().oneQuery ? 1 : 59;
+};
+
+int64_t getInteger(int64_t b, int64_t t, int64_t h, int64_t d) {
+  return (b * 7 + t * 31 + h * 17 + d * 13) % 201 - 100;
+}
+
+/// One key's score is beyond all others: the result is its value.
+TEST_P(AttentionIntegersTest, TheNearestKeysValue) {
+  constexpr int64_t keys = 61;
+  posenc_dtype dtype = GetParam().dtype;
+  auto getTarget = [&](int64_t b, int64_t t, int64_t h) {
+    return (b * 5 + t * 11 + h * 3) % (t + keys - queries + 1);
+  };
+  runtime::Array q = make(dtype, getShape(2, queries, kHeads),
+                          [&](int64_t b, int64_t t, int64_t h, int64_t d) {
+                            return d == getTarget(b, t, h) ? 16 : 0;
+                          });
+  runtime::Array k = make(
+      dtype, getShape(2, keys, kKeyHeads),
+      [&](int64_t, int64_t t, int64_t, int64_t d) { return d == t ? 64 : -1; });
+  runtime::Array v = make(dtype, getShape(2, keys, kKeyHeads), getInteger);
+  runtime::Array expected = make(
+      dtype, getShape(2, queries, kHeads),
+      [&](int64_t b, int64_t t, int64_t h, int64_t d) {
+        return getInteger(b, getTarget(b, t, h), h / (kHeads / kKeyHeads), d);
+      });
+  expectSameBits(call(getText("causal scale = 1.0"), GetParam().route,
+                      {q.value(), k.value(), v.value()}),
+                 expected, "values");
+}
+
+/// All scores are the same: the result is the mean, rounded once.
+TEST_P(AttentionIntegersTest, TheMeanOfAllValues) {
+  constexpr int64_t keys = 128;
+  posenc_dtype dtype = GetParam().dtype;
+  auto getValue = [](int64_t b, int64_t t, int64_t h, int64_t d) {
+    return 64.0 * getInteger(b, t, h, d);
+  };
+  auto getZero = [](int64_t, int64_t, int64_t, int64_t) { return 0.0; };
+  runtime::Array q = make(dtype, getShape(2, queries, kHeads), getZero);
+  runtime::Array k = make(dtype, getShape(2, keys, kKeyHeads), getInteger);
+  runtime::Array v = make(dtype, getShape(2, keys, kKeyHeads), getValue);
+  runtime::Array expected =
+      make(dtype, getShape(2, queries, kHeads),
+           [&](int64_t b, int64_t, int64_t h, int64_t d) {
+             double sum = 0;
+             for (int64_t t = 0; t < keys; ++t)
+               sum += getValue(b, t, h / (kHeads / kKeyHeads), d);
+             return sum / keys;
+           });
+  expectSameBits(
+      call(getText(""), GetParam().route, {q.value(), k.value(), v.value()}),
+      expected, "means");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionIntegersTest,
+                         testing::ValuesIn(getWays()), getWayName);
+
+//===----------------------------------------------------------------------===//
+// One thing in two ways
+//===----------------------------------------------------------------------===//
+
+struct Tensors {
+  runtime::Array q, k, v;
+  explicit Tensors(int64_t queries, int64_t keys = 211, int64_t batch = 2)
+      : q(makeRandom(POSENC_F32, getShape(batch, queries, kHeads), 1)),
+        k(makeRandom(POSENC_F32, getShape(batch, keys, kKeyHeads), 2)),
+        v(makeRandom(POSENC_F32, getShape(batch, keys, kKeyHeads), 3)) {}
+
+  std::vector<posenc_value>
+  with(std::initializer_list<const runtime::Array *> others) const {
+    std::vector<posenc_value> values{q.value(), k.value(), v.value()};
+    for (const runtime::Array *other : others)
+      values.push_back(other->value());
+    return values;
+  }
+};
+
+/// Some tokens of a tensor, as one batch entry or as packed tokens.
+runtime::Array take(const runtime::Array &from, int64_t batch, int64_t first,
+                    int64_t count, bool isPacked = false) {
+  std::vector<int64_t> shape = from.shape();
+  size_t row = shape[2] * shape[3];
+  std::vector<int64_t> sizes{count, shape[2], shape[3]};
+  if (!isPacked)
+    sizes.insert(sizes.begin(), 1);
+  runtime::Array result = makeRandom(POSENC_F32, sizes, 1);
+  std::memcpy(result.data(),
+              from.dataAs<float>() + (batch * shape[1] + first) * row,
+              count * row * sizeof(float));
+  return result;
+}
+
+/// Whether there is one query, by a name.
+class AttentionWaysTest : public testing::TestWithParam<bool> {
+protected:
+  int64_t queries = GetParam() ? 1 : 150;
+  Text getText(std::string flags = "", std::string groups = "",
+               std::string regions = "", std::string arguments = "") const {
+    Text text;
+    text.oneQuery = GetParam();
+    text.flags = std::move(flags);
+    text.groups = std::move(groups);
+    text.regions = std::move(regions);
+    text.arguments = std::move(arguments);
+    return text;
+  }
+};
+
+TEST_P(AttentionWaysTest, RotationsInsideAndBefore) {
+  const std::string frequencies =
+      "#posenc.frequencies<dim = 48, base = 10000.0>";
+  const std::string type = "tensor<?x?xi64>";
+  Text inside = getText(
+      "causal query_rotation = <pairing = half, frequencies = " + frequencies +
+          ", offset = 8> key_rotation = <pairing = half, frequencies = " +
+          frequencies + ", offset = 8>",
+      " query_positions(%p : " + type + ") key_positions(%s : " + type + ")",
+      "", ", %p: " + type + ", %s: " + type);
+  Text before = getText("causal");
+  before.arguments = inside.arguments;
+  before.query = "%a";
+  before.key = "%b";
+  for (bool isQuery : {true, false}) {
+    std::string from = isQuery ? "%q" : "%k", to = isQuery ? "%a" : "%b";
+    std::string tensor = getType(before, isQuery);
+    before.operations += "  " + to + " = posenc.rope half " + frequencies +
+                         " ins(" + from + " : " + tensor + ") positions(" +
+                         (isQuery ? "%p" : "%s") + " : " + type +
+                         ") dims = [0, 1] offset = 8 outs(" + from + " : " +
+                         tensor + ")\n";
+  }
+  Tensors t(queries, 211);
+  runtime::Array p =
+      makePositions(POSENC_I64, {2, queries}, hardPositions(2 * queries));
+  runtime::Array s = makePositions(POSENC_I64, {2, 211}, hardPositions(422));
+  expectSameBits(call(inside, Route::Direct, t.with({&p, &s})),
+                 call(before, Route::Direct, t.with({&p, &s})), "rotated");
+}
+
+TEST_P(AttentionWaysTest, CausalByFlagWindowRegionAndMask) {
+  Tensors t(queries);
+  std::vector<int64_t> bits;
+  for (int64_t i = 0; i < queries; ++i)
+    for (int64_t j = 0; j < 211; ++j)
+      bits.push_back(j <= i + 211 - queries);
+  runtime::Array ones = makePositions(POSENC_I32, {1, 1, queries, 211}, bits);
+  runtime::Array added = makeRandom(POSENC_F32, {1, 1, queries, 211}, 1);
+  for (size_t i = 0; i < bits.size(); ++i)
+    added.dataAs<float>()[i] = bits[i] ? 0 : -INFINITY;
+  const std::string from = "tensor<1x1x?x?xi32>", to = "tensor<1x1x?x?xi1>";
+  Text byMask =
+      getText("", " mask(%mask : " + to + ")", "", ", %bits: " + from);
+  byMask.operations =
+      "  %mask = arith.trunci %bits : " + from + " to " + to + "\n";
+  const std::string where = R"( where(%b, %h, %i, %j) {
+      %is = arith.cmpi sle, %j, %i : index
+      posenc.yield %is : i1
+    })";
+  runtime::Array expected = call(getText("causal"), Route::Direct, t.with({}));
+  expectSameBits(call(getText("window_right = 0"), Route::Direct, t.with({})),
+                 expected, "window");
+  // One query has a way of its own, which adds in another order.
+  if (GetParam())
+    return;
+  expectSameBits(call(getText("", "", where), Route::Direct, t.with({})),
+                 expected, "region");
+  expectSameBits(call(byMask, Route::Direct, t.with({&ones})), expected,
+                 "booleans");
+  // To sums other factors may lead.
+  runtime::Array sums = call(getText("", " mask(%a : tensor<1x1x?x?xf32>)", "",
+                                     ", %a: tensor<1x1x?x?xf32>"),
+                             Route::Direct, t.with({&added}));
+  expectNear(sums, expected);
+}
+
+TEST_P(AttentionWaysTest, KeysInPagesAndInARow) {
+  constexpr int64_t slots = 16, blocks = 14, keys = slots * blocks;
+  Tensors t(queries, keys);
+  runtime::Array lengths = makePositions(POSENC_I64, {2}, {211, 97});
+  // Key `j` of entry `b` is on page `27 - (b * 14 + j / 16)`.
+  std::vector<int64_t> table;
+  for (int64_t i = 0; i < 2 * blocks; ++i)
+    table.push_back(2 * blocks - 1 - i);
+  runtime::Array pages = makePositions(POSENC_I32, {2, blocks}, table);
+  auto scatter = [&](const runtime::Array &from) {
+    runtime::Array to =
+        makeRandom(POSENC_F32, getShape(2 * blocks, slots, kKeyHeads), 9);
+    size_t page = slots * kKeyHeads * kDim;
+    for (int64_t i = 0; i < 2 * blocks; ++i)
+      std::memcpy(to.dataAs<float>() + table[i] * page,
+                  from.dataAs<float>() + i * page, page * sizeof(float));
+    return to;
+  };
+  runtime::Array k = scatter(t.k), v = scatter(t.v);
+  const std::string group = " lengths(%l : tensor<?xi64>)";
+  Text inRow = getText("causal", group, "", ", %l: tensor<?xi64>");
+  Text inPages = getText("causal", group + " block_table(%t : tensor<?x?xi32>)",
+                         "", ", %l: tensor<?xi64>, %t: tensor<?x?xi32>");
+  runtime::Array expected = call(inRow, Route::Direct, t.with({&lengths}));
+  expectSameBits(
+      call(inPages, Route::Direct,
+           {t.q.value(), k.value(), v.value(), lengths.value(), pages.value()}),
+      expected, "pages");
+  // Without the keys that are not valid.
+  for (int64_t b = 0; b < 2; ++b) {
+    int64_t length = lengths.dataAs<int64_t>()[b];
+    runtime::Array q = take(t.q, b, 0, queries);
+    runtime::Array ownKeys = take(t.k, b, 0, length);
+    runtime::Array ownValues = take(t.v, b, 0, length);
+    expectSameBits(call(getText("causal"), Route::Direct,
+                        {q.value(), ownKeys.value(), ownValues.value()}),
+                   take(expected, b, 0, queries), "lengths");
+  }
+}
+
+TEST_P(AttentionWaysTest, SharedKeyHeadsAndCopies) {
+  Tensors t(queries);
+  auto repeat = [](const runtime::Array &from) {
+    runtime::Array to = makeRandom(POSENC_F32, getShape(2, 211, kHeads), 9);
+    for (int64_t row = 0; row < 2 * 211 * kHeads; ++row)
+      std::memcpy(to.dataAs<float>() + row * kDim,
+                  from.dataAs<float>() + row / (kHeads / kKeyHeads) * kDim,
+                  kDim * sizeof(float));
+    return to;
+  };
+  runtime::Array k = repeat(t.k), v = repeat(t.v);
+  Text copies = getText("causal");
+  copies.keyHeads = kHeads;
+  runtime::Array shared = call(getText("causal"), Route::Direct, t.with({}));
+  runtime::Array own =
+      call(copies, Route::Direct, {t.q.value(), k.value(), v.value()});
+  // One query of several heads adds in the order that their number gives.
+  if (GetParam())
+    expectNear(own, shared);
+  else
+    expectSameBits(own, shared, "heads");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionWaysTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool> &info) {
+                           return info.param ? "OneQuery" : "Queries";
+                         });
+
+TEST(AttentionPropertiesTest, PackedEntriesAreThoseAlone) {
+  constexpr int64_t total = 300;
+  const std::vector<int64_t> starts{0, 7, 7, 263, 264, 290};
+  Tensors t(total, total, 1);
+  runtime::Array q = take(t.q, 0, 0, total, true);
+  runtime::Array k = take(t.k, 0, 0, total, true);
+  runtime::Array v = take(t.v, 0, 0, total, true);
+  runtime::Array list = makePositions(POSENC_I32, {6}, starts);
+  Text packed;
+  packed.packed = true;
+  packed.flags = "causal";
+  packed.arguments = ", %s: tensor<?xi32>";
+  packed.groups = " cu_seqlens(%s, %s : tensor<?xi32>, tensor<?xi32>)";
+  for (Route route : {Route::Direct, Route::Linalg}) {
+    runtime::Array result =
+        call(packed, route, {q.value(), k.value(), v.value(), list.value()});
+    ASSERT_EQ(result.shape(), q.shape());
+    size_t row = kHeads * kDim;
+    for (size_t b = 0; b + 1 < starts.size(); ++b) {
+      int64_t count = starts[b + 1] - starts[b];
+      if (count == 0)
+        continue;
+      Text alone;
+      alone.flags = "causal";
+      runtime::Array ownQueries = take(t.q, 0, starts[b], count);
+      runtime::Array ownKeys = take(t.k, 0, starts[b], count);
+      runtime::Array ownValues = take(t.v, 0, starts[b], count);
+      runtime::Array own =
+          call(alone, route,
+               {ownQueries.value(), ownKeys.value(), ownValues.value()});
+      EXPECT_EQ(std::memcmp(own.data(),
+                            result.dataAs<float>() + starts[b] * row,
+                            count * row * sizeof(float)),
+                0)
+          << getName(route) << " entry " << b;
+    }
+    // Behind the last entry.
+    for (size_t i = starts.back() * row; i < result.numElements(); ++i)
+      ASSERT_EQ(result.dataAs<float>()[i], 0.0f) << i;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Scores that are far apart
+//===----------------------------------------------------------------------===//
+
+/// Scores up to 1e4 and down to -1e4: exponentials neither overflow nor are all
+/// zero, in whatever order the keys come.
+TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
+  constexpr int64_t keys = 211;
+  for (Route route : {Route::Direct, Route::Linalg})
+    for (bool oneQuery : {false, true})
+      for (bool isRising : {false, true}) {
+        int64_t queries = oneQuery ? 1 : 37;
+        runtime::Array q = make(POSENC_F32, getShape(1, queries, kHeads),
+                                [](int64_t, int64_t, int64_t h, int64_t) {
+                                  return h % 2 ? -1 : 1;
+                                });
+        // The score of key `t` is from -1e4 to 1e4, or the other way round.
+        auto getScore = [&](int64_t t) {
+          double part = double(isRising ? t : keys - 1 - t) / (keys - 1);
+          return std::round(20000 * part - 10000);
+        };
+        runtime::Array k = make(POSENC_F32, getShape(1, keys, kKeyHeads),
+                                [&](int64_t, int64_t t, int64_t, int64_t d) {
+                                  return d == 0 ? getScore(t) : 0;
+                                });
+        runtime::Array v =
+            make(POSENC_F32, getShape(1, keys, kKeyHeads), getInteger);
+        Text text;
+        text.oneQuery = oneQuery;
+        text.flags = "scale = 1.0";
+        runtime::Array result =
+            call(text, route, {q.value(), k.value(), v.value()});
+        runtime::Array expected =
+            make(POSENC_F32, getShape(1, queries, kHeads),
+                 [&](int64_t, int64_t, int64_t h, int64_t d) {
+                   bool isLast = isRising == (h % 2 == 0);
+                   return getInteger(0, isLast ? keys - 1 : 0,
+                                     h / (kHeads / kKeyHeads), d);
+                 });
+        expectSameBits(result, expected,
+                       std::string(getName(route)) +
+                           (oneQuery ? ", one query" : "") +
+                           (isRising ? ", rising" : ", falling"));
+      }
+}
+
+} // namespace
