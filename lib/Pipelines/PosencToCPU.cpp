@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -92,10 +91,9 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
-  // What a module computes in 16 bits itself.
-  manager.addPass(math::createMathExtendToSupportedTypes());
   manager.addPass(createPosencExpandMathPass());
   if (!options.nativeBF16) {
+    // What a module computes in bf16 itself.
     manager.addPass(
         arith::createArithEmulateUnsupportedFloats({{"bf16"}, "f32"}));
     manager.addPass(createPosencExpandBF16Pass());

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --posenc-expand-math --split-input-file --verify-diagnostics
+// RUN: posenc-opt %s --posenc-expand-math --allow-unregistered-dialect --split-input-file --verify-diagnostics
 
 func.func @power(%x: f32) -> f32 {
   // expected-error @below {{'math.powf' of 'f32' needs a library of functions, which kernels do not have}}
@@ -20,6 +20,15 @@ func.func @wide(%x: vector<4xf64>) -> vector<4xf64> {
   // expected-error @below {{'math.sin' of 'vector<4xf64>' needs a library of functions}}
   %r = math.sin %x : vector<4xf64>
   return %r : vector<4xf64>
+}
+
+// -----
+
+// An operation of no dialect is nothing to stumble over.
+func.func @unknown(%x: bf16) -> bf16 {
+  %y = "other.op"(%x) : (bf16) -> bf16
+  %z = math.exp %y : bf16
+  return %z : bf16
 }
 
 // -----

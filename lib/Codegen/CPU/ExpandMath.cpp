@@ -214,6 +214,37 @@ static Value expand(math::Log2Op, MathBuilder &b, Value x) {
   return expandLog(b, x, 0x1.71547652b82fep+0);
 }
 
+/// Computes in f32 what is of f16 or bf16. Upstream's pass for it crashes on
+/// operations of no dialect.
+static void widen(Operation *op) {
+  auto isNarrow = [](Type type) {
+    return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type)) &&
+           !isa<TensorType>(type);
+  };
+  if (!llvm::any_of(op->getOperandTypes(), isNarrow) &&
+      !llvm::any_of(op->getResultTypes(), isNarrow))
+    return;
+  OpBuilder builder(op);
+  auto getWide = [&](Type type) -> Type {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(builder.getF32Type());
+    return builder.getF32Type();
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    if (Value value = operand.get(); isNarrow(value.getType()))
+      operand.set(arith::ExtFOp::create(builder, op->getLoc(),
+                                        getWide(value.getType()), value));
+  builder.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults()) {
+    Type type = result.getType();
+    if (!isNarrow(type))
+      continue;
+    result.setType(getWide(type));
+    auto narrow = arith::TruncFOp::create(builder, op->getLoc(), type, result);
+    result.replaceAllUsesExcept(narrow, narrow);
+  }
+}
+
 /// Whether targets have instructions for an operation of floats.
 static bool isInstruction(Operation *op) {
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
@@ -252,6 +283,10 @@ struct ExpandMath final
            math::TanhOp::getOperationName()},
           name);
     };
+    getOperation()->walk([](Operation *op) {
+      if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+        widen(op);
+    });
     RewritePatternSet patterns(&getContext());
     patterns.add<Expand<math::ExpOp>, Expand<math::Exp2Op>, Expand<math::LogOp>,
                  Expand<math::Log2Op>, Expand<math::TanhOp>>(&getContext());
