@@ -182,8 +182,12 @@ static constexpr StringLiteral mlirWords[] = {
     "#posenc.llama3<factor = 8.0, low_freq_factor = 1.0, high_freq_factor = "
     "4.0, original_max_position = 8192.0>",
     "#posenc.abi<inputs = [], outputs = [], sizes = [], in_place = []>",
+    "#posenc.bound<kind = slots, input = 0, limit = [-1, 4]>",
+    "#posenc.bound<kind = pages, input = 1, limit = [-1], each = [4], lengths "
+    "= 0>",
     "posenc.abi",
     "posenc.chunked",
+    "posenc.chunked = \"inputs\"",
     "posenc.name",
     "\"posenc.rope\"",
     "posenc.rope",

@@ -8,6 +8,7 @@
 
 #include "MemoryLibrary.h"
 
+#include <cstdio>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
@@ -116,6 +117,67 @@ TEST_F(Call, KernelErrors) {
   x = 0;
   EXPECT_TRUE(find("fails").call({view(&x, POSENC_F32, {})},
                                  std::vector<posenc_value>(), error));
+}
+
+//===----------------------------------------------------------------------===//
+// Refusals
+//===----------------------------------------------------------------------===//
+
+/// What a kernel is called with when it is asked for its reasons.
+struct CheckedTensor {
+  void *data;
+  int32_t deviceType, deviceId, rank;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byteOffset;
+};
+
+int32_t refusal = 12;
+
+int32_t refuse(const void *, int64_t, void *) { return refusal; }
+
+/// f(x: bf16[2,3], n: i64) -> (y: i32[2])
+int32_t explain(const CheckedTensor *x, int64_t n, const CheckedTensor *y,
+                char *message, int64_t size) {
+  bool isRight = x->deviceType == 1 && x->rank == 2 && x->code == 4 &&
+                 x->bits == 16 && x->lanes == 1 && !x->strides &&
+                 !x->byteOffset && x->shape[0] == 2 && x->shape[1] == 3 &&
+                 y->rank == 1 && y->code == 0 && y->bits == 32 && n == -5;
+  std::snprintf(message, size_t(size), isRight ? "f: n is wrong" : "wrong");
+  return refusal;
+}
+
+/// The library's checked form says why; without one there is the code.
+TEST(Refusal, IsSaidInWords) {
+  std::string error;
+  std::string json = libraryJson(functionJson(
+      "f", tensorJson("x", "bf16", "2,3") + "," + scalarJson("n", "i64"),
+      tensorJson("y", "i32", "2"), ""));
+  uint16_t x[6] = {};
+  int32_t y[2] = {7, 7};
+  std::vector<int64_t> xShape = {2, 3}, yShape = {2};
+  std::vector<posenc_value> inputs = {view(x, POSENC_BF16, xShape), scalar(-5)};
+  std::vector<posenc_value> outputs = {view(y, POSENC_I32, yShape)};
+  Symbols symbols = {{"m_f", addressOf(refuse)}};
+  Library silent = openMemory(json, symbols, error);
+  ASSERT_TRUE(silent) << error;
+  symbols["m_f_dl"] = addressOf(explain);
+  Library library = openMemory(json, symbols, error);
+  ASSERT_TRUE(library) << error;
+  for (int32_t code : {8, 12}) {
+    refusal = code;
+    expectFailure(silent.function(0), inputs, outputs, POSENC_KERNEL_FAILED,
+                  "f: the kernel failed with code " + std::to_string(code));
+    expectFailure(library.function(0), inputs, outputs,
+                  code == 8 ? POSENC_SHAPE_MISMATCH : POSENC_INVALID_ARGUMENT,
+                  "f: n is wrong");
+  }
+  // Of other codes nobody asks.
+  refusal = 4;
+  expectFailure(library.function(0), inputs, outputs, POSENC_KERNEL_FAILED,
+                "f: the kernel failed with code 4");
+  EXPECT_EQ(y[0], 7);
 }
 
 TEST_F(Call, Workspace) {
