@@ -26,33 +26,66 @@ static int64_t getNumHeads(Value tensor, unsigned dim) {
   return cast<ShapedType>(tensor.getType()).getDimSize(dim);
 }
 
+static int64_t alignTo(int64_t size, int64_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+/// An odd number of lines, so that a column of rows is spread over the cache.
+static int64_t getRowSize(int64_t size) {
+  constexpr int64_t line = 16;
+  return ((size + line - 1) / line | 1) * line;
+}
+
 AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
   AttentionTiles tiles;
   tiles.lanes = target.vectorBytes / 4;
   tiles.vectors = 2;
   // Accumulators, a vector of each query or weight, and one key or value: 15
-  // of 16 registers, 19 of 32.
+  // of 16 registers, 19 of 32. Eight accumulators just hide the time of a sum.
   bool hasManyRegisters = target.vectorBytes == 64;
   tiles.scoreRows = hasManyRegisters ? 8 : 6;
-  tiles.valueColumns = hasManyRegisters ? 8 : 4;
-  tiles.keys = 96;
-  // Queries, sums and the packed keys stay within the second cache.
-  auto widest = [](Value tensor) {
+  tiles.valueColumns = hasManyRegisters ? 8 : 6;
+  auto getDim = [](Value tensor) {
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
-  int64_t dim = std::max(widest(op.getKey()), widest(op.getValue()));
-  tiles.queries = dim > 128 ? 128 : 256;
+  int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
   int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                   getNumHeads(op.getKey(), op.getKeyHeadDim());
   if (isDecode(op, target)) {
-    tiles.setDecode(op, ratio, dim);
+    tiles.setDecode(op, ratio, std::max(dim, valueDim));
     return tiles;
   }
-  // Packed keys serve all heads of a task.
+  // Threads may have stacks of 512 KiB, and the second cache is not larger:
+  // what a query, a key and the table of a group's rotations take, and what it
+  // costs to pack a key again for other queries, and to load and store sums
+  // again for other keys.
+  constexpr int64_t most = 246 << 10;
+  int64_t ofQuery =
+      4 * (alignTo(dim, tiles.lanes) + alignTo(valueDim, tiles.lanes) + 2);
+  int64_t ofKey =
+      4 * (getRowSize(dim) + getRowSize(valueDim) + tiles.getGroup());
+  int64_t rest = 4 * (tiles.getGroup() + 1) * dim;
+  double least = std::numeric_limits<double>::infinity();
   tiles.heads = 1;
-  for (int64_t heads = 2; heads <= 4; heads *= 2)
-    if (ratio % heads == 0)
-      tiles.heads = heads;
+  tiles.queries = tiles.getGroup();
+  tiles.keys = tiles.scoreRows;
+  // Packed keys serve all heads of a task.
+  for (int64_t heads : {4, 2, 1}) {
+    int64_t step = heads * tiles.getGroup();
+    for (int64_t queries = step; ratio % heads == 0 && queries <= 256;
+         queries += step)
+      for (int64_t keys = tiles.scoreRows; keys <= 96;
+           keys += tiles.scoreRows) {
+        double cost = 10.0 / queries + 1.0 / keys;
+        bool fits = queries * ofQuery + keys * ofKey + rest <= most;
+        if (!fits || cost >= least)
+          continue;
+        least = cost;
+        tiles.heads = heads;
+        tiles.queries = queries;
+        tiles.keys = keys;
+      }
+  }
   return tiles;
 }
 
@@ -106,15 +139,7 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
-  // An odd number of lines, so that a column of rows is spread over the cache.
-  auto getRowSize = [](int64_t size) {
-    constexpr int64_t line = 16;
-    return ((size + line - 1) / line | 1) * line;
-  };
   int64_t group = tiles.getGroup();
-  auto alignTo = [](int64_t size, int64_t multiple) {
-    return (size + multiple - 1) / multiple * multiple;
-  };
   int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
   keys = allocate({numKeys, getRowSize(dim)});
   if (isDecode(op, target)) {
@@ -126,7 +151,10 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
     decodeState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
     return;
   }
-  rows = allocate({group, getRowSize(std::max(dim, valueDim))});
+  // Rows of queries and results come before and after all keys.
+  rows = valueDim <= dim && group <= numKeys
+             ? keys
+             : allocate({group, getRowSize(std::max(dim, valueDim))});
   queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes), group});
   sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
   scores = allocate({numKeys, group});

@@ -111,6 +111,8 @@ struct AttentionCode {
 
   VectorType getVectorType() const;
   int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
+  /// Columns of values whose sums are computed, with some that are none.
+  int64_t getNumColumns() const { return (valueDim + 3) / 4 * 4; }
   /// Whether scores are changed, so that they must be those of the definition
   /// and not yet logarithms to base 2.
   bool hasOwnScores() const;
@@ -276,6 +278,12 @@ void emitQueries(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 void emitKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
               const AttentionRows &rows, const AttentionTask &task, Value first,
               Value count);
+
+/// Asks for the part of the next keys and values, of those from `first` to
+/// before `end`, that a group of queries has to.
+void prefetchKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                  const AttentionTask &task, Value group, Value first,
+                  Value end);
 
 /// The keys alone.
 void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,

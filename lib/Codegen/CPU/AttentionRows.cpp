@@ -340,3 +340,34 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
       count, createIndex(builder, step));
   emitZeros(builder, code, code.keys, count, mulIndex(builder, rounded, step));
 }
+
+void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
+                                const AttentionCode &code,
+                                const AttentionTask &task, Value group,
+                                Value first, Value end) {
+  AttentionOp op = code.op;
+  int64_t count =
+      (code.tiles.keys + code.getNumGroups() - 1) / code.getNumGroups();
+  Value last = addIndex(builder, end, -1);
+  for (int64_t i = 0; i < count; ++i) {
+    // Pages are only known of keys that there are.
+    Value key = minIndex(
+        builder, last,
+        addIndex(builder,
+                 addIndex(builder, first, mulIndex(builder, group, count)), i));
+    SmallVector<Value> at = getKeyIndices(builder, op, task, key);
+    for (auto [tensor, dim] : {std::pair(op.getKey(), code.dim),
+                               std::pair(op.getValue(), code.valueDim)}) {
+      constexpr int64_t lineBytes = 64;
+      int64_t step =
+          lineBytes * 8 /
+          getElementTypeOrSelf(tensor.getType()).getIntOrFloatBitWidth();
+      for (int64_t lane = 0; lane < dim; lane += step) {
+        SmallVector<Value> element(at);
+        element.push_back(createIndex(builder, lane));
+        memref::PrefetchOp::create(builder, tensor, element, /*isWrite=*/false,
+                                   /*localityHint=*/2, /*isDataCache=*/true);
+      }
+    }
+  }
+}

@@ -120,42 +120,58 @@ Value mlir::posenc::emitIsUnsafe(ImplicitLocOpBuilder &builder,
   return arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, sum, sum);
 }
 
+/// Adds the weighted values of `numColumns` columns from `d` on.
+static void emitColumns(ImplicitLocOpBuilder &builder,
+                        const AttentionCode &code, const AttentionBlock &block,
+                        ValueRange factors, bool onlySeen, Value d,
+                        int64_t numColumns) {
+  const AttentionTiles &tiles = code.tiles;
+  VectorType type = code.getVectorType();
+  // From 0: the error of a long sum is that of its blocks, not of all.
+  SmallVector<Value> start(numColumns * tiles.vectors,
+                           createSplat(builder, type, 0));
+  SmallVector<Value> columns;
+  for (int64_t i = 0; i < numColumns; ++i)
+    columns.push_back(addIndex(builder, d, i));
+  ValueRange sums =
+      createLoop(builder, block.firstRow, block.endRow, 1, start,
+                 [&](Value row, ValueRange before) {
+                   SmallVector<Value> values;
+                   for (Value column : columns)
+                     values.push_back(memref::LoadOp::create(
+                         builder, code.values, ValueRange{row, column}));
+                   return addProducts(builder, code, values, code.scores, {row},
+                                      before, onlySeen);
+                 });
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    int64_t vector = number % tiles.vectors;
+    SmallVector<Value> at{block.group, columns[number / tiles.vectors],
+                          createIndex(builder, vector * tiles.lanes)};
+    Value before = loadVector(builder, type, code.sums, at);
+    storeVector(builder,
+                math::FmaOp::create(builder, before, factors[vector], sum),
+                code.sums, at);
+  }
+}
+
 /// `onlySeen`: values with the weight 0 are not numbers to be added.
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen) {
-  const AttentionTiles &tiles = code.tiles;
-  VectorType type = code.getVectorType();
-  int64_t numColumns = onlySeen ? 1 : tiles.valueColumns;
-  // From 0: the error of a long sum is that of its blocks, not of all.
-  SmallVector<Value> start(numColumns * tiles.vectors,
-                           createSplat(builder, type, 0));
-  auto emitColumns = [&](Value d) {
-    SmallVector<Value> columns;
-    for (int64_t i = 0; i < numColumns; ++i)
-      columns.push_back(addIndex(builder, d, i));
-    ValueRange sums =
-        createLoop(builder, block.firstRow, block.endRow, 1, start,
-                   [&](Value row, ValueRange before) {
-                     SmallVector<Value> values;
-                     for (Value column : columns)
-                       values.push_back(memref::LoadOp::create(
-                           builder, code.values, ValueRange{row, column}));
-                     return addProducts(builder, code, values, code.scores,
-                                        {row}, before, onlySeen);
-                   });
-    for (auto [number, sum] : llvm::enumerate(sums)) {
-      int64_t vector = number % tiles.vectors;
-      SmallVector<Value> at{block.group, columns[number / tiles.vectors],
-                            createIndex(builder, vector * tiles.lanes)};
-      Value before = loadVector(builder, type, code.sums, at);
-      storeVector(builder,
-                  math::FmaOp::create(builder, before, factors[vector], sum),
-                  code.sums, at);
-    }
-  };
-  createLoop(builder, createIndex(builder, 0),
-             createIndex(builder, code.valueDim), numColumns, emitColumns);
+  // As many columns as fill the registers, and what is left by fours.
+  constexpr int64_t fewer = 4;
+  int64_t most = onlySeen ? 1 : code.tiles.valueColumns;
+  int64_t all = onlySeen ? code.valueDim : code.getNumColumns(), few = 0;
+  while ((all - few * fewer) % most != 0)
+    ++few;
+  Value end = createIndex(builder, all - few * fewer);
+  createLoop(builder, createIndex(builder, 0), end, most, [&](Value d) {
+    emitColumns(builder, code, block, factors, onlySeen, d, most);
+  });
+  if (few > 0)
+    createLoop(builder, end, createIndex(builder, all), fewer, [&](Value d) {
+      emitColumns(builder, code, block, factors, onlySeen, d, fewer);
+    });
 }
 
 void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,

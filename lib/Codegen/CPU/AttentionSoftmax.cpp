@@ -129,9 +129,7 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
             storeVector(builder, total, code.totals, {group, lane});
           });
           // Columns beyond the last are summed, too.
-          int64_t columns =
-              llvm::divideCeil(code.valueDim, tiles.valueColumns) *
-              tiles.valueColumns;
+          int64_t columns = code.getNumColumns();
           createLoop(
               builder, begin, createIndex(builder, columns), 1, [&](Value d) {
                 forLanes([&](Value lane) {

@@ -350,6 +350,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
       isUnsafe = emitIsUnsafe(builder, code, count);
     forEachGroup(builder, code, task, [&](AttentionBlock block, Value) {
       block.firstKey = firstKey;
+      prefetchKeys(builder, code, task, block.group,
+                   addIndex(builder, firstKey, tiles.keys), end);
       block.isUnsafe = isUnsafe;
       emitGroup(builder, code, block, task.numKeys, count);
     });
