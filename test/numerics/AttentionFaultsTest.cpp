@@ -139,10 +139,13 @@ const Fault kVectorFaults[] = {
      "arith.cmpi sgt, %$0, %$1 : vector<8xi32>"},
     {"WindowNarrow", "constant -150 : index", "constant -149 : index"},
     {"WindowWide", "constant -150 : index", "constant -151 : index"},
-    {"KeysOfTile", "arith.minsi %*, %c96", "arith.minsi %$0, %c16"},
-    {"TileDropped", "scf.for %* = %* to %* step %c96",
-     "%two = arith.constant 192 : index\n"
-     "scf.for %$0 = %$1 to %$2 step %two"},
+    {"KeysOfTile",
+     "{ %* = arith.subi %*, %* : index %* = arith.minsi %*, %c* : index",
+     "{\n%$0 = arith.subi %$1, %$2 : index\n"
+     "%$3 = arith.minsi %$4, %c1 : index"},
+    {"TileDropped", "scf.for %* = %* to %* step %c* { %* = arith.subi",
+     "%two = arith.addi %$3, %$3 : index\n"
+     "scf.for %$0 = %$1 to %$2 step %two {\n%$4 = arith.subi"},
     {"QueryTail", "arith.ceildivsi %*, %c16", "arith.divsi %$0, %c16"},
     {"DiagonalUnmasked", "arith.cmpi slt, %*, %* : index %* = arith.ori",
      "arith.cmpi sgt, %$0, %$1 : index\n%$2 = arith.ori"},
@@ -156,7 +159,7 @@ const Fault kVectorFaults[] = {
     {"OtherVector", "vector.load %*[%*, %*, %c8]",
      "vector.load %$0[%$1, %$2, %c0]"},
     {"RotationSign", "arith.negf", "math.absf"},
-    {"RotationQuadrant", "dense<-2147483648>", "dense<0>"},
+    {"RotationEighth", "dense<536870912>", "dense<0>"},
     {"KeyPosition", "%* = arith.index_cast %* : index to i64",
      "%more$0 = arith.addi %$1, %c1 : index\n"
      "%$0 = arith.index_cast %more$0 : index to i64"},
@@ -189,7 +192,7 @@ const Fault kPackedFaults[] = {
      "arith.muli",
      "arith.maxsi %$0, %c0 : index\n%$2 = arith.maxsi %$3, %c0 : index\n%$4 = "
      "arith.muli"},
-    {"TilesOfAll", "arith.divui %dim, %c128", "arith.minsi %dim, %c1"},
+    {"TilesOfAll", "arith.divui %dim, %c*", "arith.minsi %dim, %c1"},
     {"KeysOfTheFirst", "memref.load %arg4[%*#0]", "memref.load %arg4[%c0]"},
     {"Place",
      "arith.subi %*, %* : index %* = arith.addi %*, %* : index %* = arith.cmpi "
