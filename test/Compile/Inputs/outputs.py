@@ -36,6 +36,21 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %r : tensor<4xf32>
 }
 """
+# It calls what no library has.
+LINK = """func.func private @missing(f32) -> f32
+#id = affine_map<(d0) -> (d0)>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id],
+      iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = func.call @missing(%a) : (f32) -> f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
 
 
 def write(path, text):
@@ -83,14 +98,16 @@ def check(expected, *arguments, limit=None):
 write("bad.mlir", BAD)
 write("late.mlir", LATE)
 write("libm.mlir", LIBM)
+write("link.mlir", LINK)
 kinds = (["-o", "libx.so"], ["-o", "libx.so", "--save-temps"],
          ["-o", "libx.a"], ["-o", "x.o"], ["-o", "x.s"], ["-o", "x.mlir"])
 for kind in kinds:
     check("bad.mlir:1:", "../bad.mlir", *kind)
 for kind in kinds[:-1]:
     check("late.mlir:1:", "../late.mlir", *kind)
+    check("libm.mlir:8:10: error: 'math.tan'", "../libm.mlir", *kind)
 for kind in kinds[:2]:
-    check("undefined symbol: tanf", "../libm.mlir", *kind)
+    check("undefined symbol: missing", "../link.mlir", *kind)
 # The header cannot be written.
 for kind in kinds[:4]:
     check("cannot write", source, *kind, "--header=nowhere/x.h")
@@ -106,7 +123,7 @@ write("libx.so", "old")
 write("x.h", "old")
 assert run(source, "-o", "libx.so").returncode == 0
 assert sorted(os.listdir()) == ["bad.mlir", "late.mlir", "libm.mlir",
-                                "libx.so", "x.h"]
+                                "libx.so", "link.mlir", "x.h"]
 assert read("libx.so")[:4] == b"\x7fELF" and b"x_rope" in read("x.h")
 # Others may read it.
 assert os.stat("x.h").st_mode & 0o777 == 0o666 & ~os.umask(0o022)
