@@ -290,6 +290,15 @@ TEST_F(Packed, RowsOfNoSequenceAreZero) {
   EXPECT_NE(result.output.values[0], 0);
   for (size_t i = 4 * 6; i < result.output.values.size(); ++i)
     EXPECT_EQ(result.output.values[i], 0);
+  for (size_t i = 4; i < result.logSumExp.values.size(); ++i)
+    EXPECT_EQ(result.logSumExp.values[i], -INFINITY);
+  // As of other queries without keys, all that is left is the sink.
+  spec.sinks = {1, 2, 3, 4};
+  result = attend({packed(x.q, queryLengths), packed(x.k, keyLengths),
+                   packed(x.v, keyLengths)},
+                  spec);
+  for (size_t i = 4; i < result.logSumExp.values.size(); ++i)
+    EXPECT_EQ(result.logSumExp.values[i], spec.sinks[i % 4]);
 }
 
 TEST_F(Packed, PagedIsContiguous) {

@@ -144,6 +144,10 @@ TEST(Attention, SpecialValues) {
   spec.mask = AttentionMask{{{3}, {0, -infinity, 0}, {}}, false};
   x.k = rows({{1}, {1}, {1}});
   expectNear(attend(x, spec).output.values, {2});
+  // A summand of -infinity leaves a key out even if its score is none.
+  x.k = rows({{1}, {nan}, {1}});
+  expectNear(attend(x, spec).output.values, {2});
+  x.k = rows({{1}, {1}, {1}});
   // All scores -infinity: as if nothing were seen.
   spec.mask->array.values = {-infinity, -infinity, -infinity};
   EXPECT_EQ(attend(x, spec).output.values[0], 0);
