@@ -121,6 +121,21 @@ std::vector<NamedCase> getFeatures() {
   add("AddedToAll", [](Case &c) { c.mask = Mask::AddedToAll; });
   add("Boolean", [](Case &c) { c.mask = Mask::Boolean; });
   add("BooleanByKey", [](Case &c) { c.mask = Mask::BooleanByKey; });
+  // What has tails, or a number of lanes in it, for other vectors, too.
+  AttentionCase odd, packed;
+  odd.dim = 21, odd.valueDim = 11, odd.causal = odd.norms = true;
+  odd.queryAngles = odd.keyAngles = Angles::Places;
+  packed.form = Form::Packed, packed.causal = packed.logSums = true;
+  packed.dim = 9, packed.left = 50;
+  for (Route route : {Route::Vectors128, Route::Vectors512}) {
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+      odd.route = packed.route = route;
+      odd.dtype = packed.dtype = dtype;
+      std::string name = std::string(posenc_dtype_name(dtype)) + getName(route);
+      cases.push_back({"Tails" + name, odd});
+      cases.push_back({"PackedTails" + name, packed});
+    }
+  }
   return cases;
 }
 
