@@ -25,19 +25,17 @@ static constexpr uint64_t kPrefetchFrom[] = {0, kMiB, 4 * kMiB, 16 * kMiB,
                                              64 * kMiB};
 static constexpr uint64_t kStreamFrom[] = {0, 4 * kMiB, 16 * kMiB, 32 * kMiB,
                                            64 * kMiB};
-static constexpr uint64_t kBlockPositions[] = {1, 4, 8, 16};
-static constexpr uint64_t kBlockBelow[] = {0, 2 * kKiB, 4 * kKiB, 16 * kKiB};
+static constexpr uint64_t kBlockPositions[] = {1, 4, 8, 16, 32};
+static constexpr uint64_t kBlockBelow[] = {0, 4 * kKiB, 16 * kKiB, 64 * kKiB};
 
-// The tables of a block are on the stack, at most four times as large as its
-// rows: the most here is 1 MiB, an eighth of the stack that threads have.
 static constexpr TuningChoice kChoices[] = {
     {"prefetch_distance", &Tuning::prefetchDistance, 0, 64 * kKiB, 64,
      kDistances},
-    {"block_positions", &Tuning::blockPositions, 1, 16, 1, kBlockPositions},
+    {"block_positions", &Tuning::blockPositions, 1, 32, 1, kBlockPositions},
     {"stream_from", &Tuning::streamFrom, 0, kMost, 1, kStreamFrom},
     {"stream_tables_from", &Tuning::streamTablesFrom, 0, kMost, 1, kStreamFrom},
     {"prefetch_from", &Tuning::prefetchFrom, 0, kMost, 1, kPrefetchFrom},
-    {"block_below", &Tuning::blockBelow, 0, 16 * kKiB, 1, kBlockBelow}};
+    {"block_below", &Tuning::blockBelow, 0, 64 * kKiB, 1, kBlockBelow}};
 
 ArrayRef<TuningChoice> mlir::posenc::getTuningChoices() { return kChoices; }
 
@@ -60,11 +58,19 @@ struct Family {
 };
 } // namespace
 
+static constexpr Tuning kInStreams = {8 * kKiB,  4 * kMiB, 16 * kMiB,
+                                      16 * kMiB, 32,       64 * kKiB};
+
 /// In the order of Tuning. The first that fits is taken.
 static const Family kFamilies[] = {
-    // Measured on EPYC 7003: from 2 KiB to 16 KiB ahead is the same; streaming
-    // pays from half of the last cache, as inputs want the other half; tables
-    // as soon: plain stores read each line first.
+    // Measured on EPYC 7003. Blocks of 64 KiB and more are taken in streams,
+    // which is faster than what any prefetch makes of one; else from 2 KiB to
+    // 16 KiB ahead is the same. Streaming stores pay from half of the last
+    // cache,
+    // as inputs want the other half; for tables as soon: plain stores read each
+    // line first.
+    {llvm::Triple::x86_64, "znver3", kInStreams},
+    {llvm::Triple::x86_64, "x86-64-v3", kInStreams},
     {llvm::Triple::x86_64,
      "",
      {8 * kKiB, 4 * kMiB, 16 * kMiB, 16 * kMiB, 8, 4 * kKiB}},

@@ -28,6 +28,8 @@ struct Tuning {
   uint64_t streamFrom = 16 << 20, streamTablesFrom = 16 << 20;
   /// For how many positions in a row cos and sin are computed before the first
   /// row is rotated, where all rows of a position are at most `blockBelow`.
+  /// Rows of blocks of 64 KiB or more are taken from four places in turn, and
+  /// none is prefetched.
   uint64_t blockPositions = 8;
   uint64_t blockBelow = 4096;
 

@@ -66,14 +66,15 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
   auto rope = dyn_cast<RopeOp>(op.getOperation());
   if (!rope || op.getNumLoops() == 0)
     return 1;
-  if (areRowsApart(op)) {
-    int64_t mostPerPosition =
-        2 * sizeof(double) * rope.getFrequencies().getDim();
-    return std::clamp<int64_t>(tableBytes / mostPerPosition, 1, positionsApart);
-  }
+  int64_t mostPerPosition = 2 * sizeof(double) * rope.getFrequencies().getDim();
+  auto limit = [&](int64_t positions) {
+    return std::clamp<int64_t>(tableBytes / mostPerPosition, 1, positions);
+  };
+  if (areRowsApart(op))
+    return limit(positionsApart);
   std::optional<int64_t> bytes = getRowBytes(op);
   bool hasFewRows = bytes && uint64_t(*bytes) <= tuning.blockBelow;
-  return hasFewRows ? static_cast<int64_t>(tuning.blockPositions) : 1;
+  return hasFewRows ? limit(tuning.blockPositions) : 1;
 }
 
 int64_t mlir::posenc::getPositionsPerTile(PositionalOpInterface op,

@@ -45,6 +45,13 @@ public:
     return result;
   }
 
+  /// The same, asking for nothing ahead.
+  RowRotation withoutPrefetch() const {
+    RowRotation result = *this;
+    result.target.prefetchDistance = 0;
+    return result;
+  }
+
   /// The type of the products and of the table: f64, or f32.
   Type getComputeType() const { return compute; }
   /// The lanes of a vector of the table.

@@ -29,13 +29,23 @@ variants = [
     {"block_positions": 4, "block_below": 16384},
     {"block_positions": 16, "block_below": 512, "prefetch_from": 0},
     {"block_positions": 16, "block_below": 511},
+    # Blocks that are taken in streams.
+    {"block_positions": 32, "block_below": 65536, "prefetch_from": 0},
+    {"block_positions": 32, "block_below": 65536, "stream_from": 1},
+    {"block_positions": 13, "block_below": 65536, "prefetch_from": 0},
 ]
 calls = {
     "rope": ["--input=37x2x64xf32=random:seed=3", "--input=37xi64=random"],
     "small": ["--input=5x1x16xbf16=random:seed=4", "--input=5xi32=iota"],
     "table": ["--input=37xi64=random", "--input=37x64xf32=random"],
 }
+# Two whole blocks, and one of which the last place has fewer rows.
+calls["wide"] = ["--input=75x32x128xf32=random:seed=5", "--input=75xi64=random"]
+with open(module, encoding="ascii") as file:
+    text = file.read()
 for function, inputs in calls.items():
+    if f"@{function}(" not in text:
+        continue
     command = [run, module, "--function=" + function] + inputs
     expected = subprocess.check_output(command, text=True)
     assert "hash" in expected, expected

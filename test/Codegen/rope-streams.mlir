@@ -1,0 +1,41 @@
+//===- rope-streams.mlir - rows of large blocks, from four places ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector="block-positions=32 block-below=65536" | FileCheck %s
+
+// Of 32 positions with 16 KiB each, the rows of every quarter are taken in turn
+// where tensors come from memory, and nothing is asked for ahead; those within
+// the cache one after the other.
+// CHECK-LABEL: func.func @large
+// CHECK: %[[COUNT:.*]] = arith.minui
+// CHECK: scf.if
+// CHECK: %[[STREAMS:.*]] = arith.constant 4 : index
+// CHECK: %[[LENGTH:.*]] = arith.ceildivui %[[COUNT]], %[[STREAMS]]
+// CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %[[LENGTH]]
+// CHECK: %[[REST:.*]] = arith.subi %[[COUNT]], %[[FIRST]]
+// CHECK: %[[PLACES:.*]] = arith.ceildivui %[[REST]], %[[LENGTH]]
+// CHECK: scf.for %[[HEAD:.*]] = %{{.*}} to %{{.*}}
+// CHECK: scf.for %[[PLACE:.*]] = %{{.*}} to %[[PLACES]]
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[PLACE]], %[[LENGTH]]
+// CHECK: %[[SLOT:.*]] = arith.addi %[[BEFORE]], %[[FIRST]]
+// CHECK-NOT: memref.prefetch
+// CHECK: } else {
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
+func.func @large(%x: memref<?x32x128xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 128> ins(%x : memref<?x32x128xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x32x128xf32>)
+  return
+}
+
+// 32 positions of 1 KiB are not far enough from each other.
+// CHECK-LABEL: func.func @small
+// CHECK-NOT: arith.ceildivui %{{.*}}, %c4
+// CHECK: memref.prefetch
+func.func @small(%x: memref<?x2x128xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 128> ins(%x : memref<?x2x128xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x2x128xf32>)
+  return
+}
