@@ -39,3 +39,12 @@ func.func @small(%x: memref<?x2x128xf32>, %p: memref<?xi64>) {
   posenc.rope half #posenc.frequencies<dim = 128> ins(%x : memref<?x2x128xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x2x128xf32>)
   return
 }
+
+// Of one position alone there are no quarters, however large it is.
+// CHECK-LABEL: func.func @one
+// CHECK-NOT: arith.ceildivui
+// CHECK: memref.prefetch
+func.func @one(%x: memref<?x1x65536xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 65536> ins(%x : memref<?x1x65536xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x1x65536xf32>)
+  return
+}

@@ -26,6 +26,10 @@ using ::posenc::BigFloat;
 /// What leaves room in the first cache for rows.
 static constexpr int64_t kStepBytes = 16 << 10;
 
+/// The constants of more would be larger than all else in a library, and their
+/// anchors larger than a stack likes.
+static constexpr size_t kMostPairs = 4096;
+
 /// Vectors whose sums are looked at together.
 static constexpr int64_t kGroup = 2;
 
@@ -53,20 +57,26 @@ static bool areProductsF32(Type type, TableUse use) {
   return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
 }
 
+static PhasePrecision getPrecision(Type type, TableUse use, bool hasRuns) {
+  bool isAbsolute =
+      use == TableUse::Rotation || (hasRuns && areProductsF32(type, use));
+  return isAbsolute && !type.isF64() ? PhasePrecision::Absolute
+                                     : PhasePrecision::Relative;
+}
+
 PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : phases(builder, op, frequencies, axes, inverse, type,
-             areProductsF32(type, use) ? PhasePrecision::Absolute
-                                       : PhasePrecision::Relative,
-             order),
+    : hasRuns(!type.isF64() && order.size() <= kMostPairs),
+      phases(builder, op, frequencies, axes, inverse, type,
+             getPrecision(type, use, hasRuns), order),
       use(use), length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
       numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
-  if (type.isF64())
+  if (!hasRuns)
     return;
   createSteps(builder, op, computePairFrequencies(frequencies, axes), inverse,
               order);
@@ -140,7 +150,7 @@ void PositionTable::forEachPart(
     OpBuilder &builder, Location loc,
     function_ref<void(OpBuilder &, Location, Pairs)> body) const {
   int64_t most = kStepBytes / (kRun * numParts * getBytes(products));
-  if (type.isF64() || length <= most)
+  if (!hasRuns || length <= most)
     return body(builder, loc, getAll(builder, loc));
   int64_t whole = length / most * most;
   Value end = createIndex(builder, loc, whole);
@@ -332,8 +342,14 @@ void PositionTable::emitGroup(OpBuilder &builder, Location loc,
 void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
                                  const Position &position, Pairs pairs,
                                  int64_t lanes, Body body) const {
-  if (type.isF64())
-    return phases.forEachEntry(builder, loc, position, pairs, lanes, body);
+  if (!hasRuns)
+    return phases.forEachEntry(
+        builder, loc, position, pairs, lanes,
+        [&](OpBuilder &b, Location l, Value first, const Entry &entry) {
+          body(b, l, first,
+               {ExactSincos::emitRounding(b, l, entry.cos, type),
+                ExactSincos::emitRounding(b, l, entry.sin, type)});
+        });
   ensureAnchor(builder, loc, position, pairs, lanes);
   forEachVector(builder, loc, pairs.count, kGroup * lanes,
                 [&](OpBuilder &b, Location l, Value number, int64_t n) {

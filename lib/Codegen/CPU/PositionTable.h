@@ -14,7 +14,8 @@
 //
 // by constants: two products an entry, where a phase and its polynomials are
 // forty operations. What a position gets depends on it alone, whatever was
-// asked for before.
+// asked for before. Tables of f64, and of very many pairs, have all of it from
+// the phase.
 //
 // Sums are wrong by a share of 1: where an entry of a table is so small that it
 // shows, next to a zero, the entry is from its own phase.
@@ -91,6 +92,8 @@ private:
   Entry mend(OpBuilder &builder, Location loc, const Position &position,
              Value first, const Entry &entry) const;
 
+  /// Whether there are anchors at all.
+  bool hasRuns;
   PositionPhases phases;
   TableUse use;
   int64_t length, numAxes;

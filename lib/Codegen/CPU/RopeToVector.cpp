@@ -113,7 +113,8 @@ static void rotateRows(OpBuilder &builder, Location loc,
       rowDims.push_back(dim);
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
-    bool inStreams = access != Access::Cached && !block.rowsAreApart &&
+    bool inStreams = block.count && access != Access::Cached &&
+                     !block.rowsAreApart &&
                      isTakenInStreams(cast<MemRefType>(init.getType()), dims,
                                       block.positions);
     RowRotation mine = inStreams ? rotation.withoutPrefetch() : rotation;
