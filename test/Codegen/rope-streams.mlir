@@ -12,7 +12,8 @@
 // where tensors come from memory, and nothing is asked for ahead; those within
 // the cache one after the other.
 // CHECK-LABEL: func.func @large
-// CHECK: %[[COUNT:.*]] = arith.minui
+// CHECK: arith.minui
+// CHECK: %[[COUNT:.*]] = arith.maxui
 // CHECK: scf.if
 // CHECK: %[[STREAMS:.*]] = arith.constant 4 : index
 // CHECK: %[[LENGTH:.*]] = arith.ceildivui %[[COUNT]], %[[STREAMS]]

@@ -50,7 +50,8 @@ func.func @half(%x: memref<?x2x40xf32>, %p: memref<?xi64>, %o: memref<?x2x40xf32
 // CHECK-LABEL: func.func @heads_first
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<32x8xf32>
 // CHECK: %[[STEP:.*]] = arith.constant 32 : index
-// CHECK: %[[COUNT:.*]] = arith.minui %{{.*}}, %[[STEP]]
+// CHECK: %[[LEFT:.*]] = arith.minui %{{.*}}, %[[STEP]]
+// CHECK: %[[COUNT:.*]] = arith.maxui %[[LEFT]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
 // CHECK: math.fma
 // CHECK: scf.for %[[HEAD:.*]] = %{{.*}} to %{{.*}}

@@ -190,6 +190,9 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
         loops.back() = arith::MulIOp::create(b, l, loops.back(), step);
         Value rest = arith::SubIOp::create(b, l, last, loops.back());
         Value count = arith::MinUIOp::create(b, l, rest, step);
+        // No block is empty, which LLVM cannot see.
+        count = arith::MaxUIOp::create(b, l, count,
+                                       arith::ConstantIndexOp::create(b, l, 1));
         emitBlock(b, l, {loops, count, positionsPerBlock, areRowsApart(op)});
       });
 }
