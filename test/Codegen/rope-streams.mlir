@@ -49,3 +49,12 @@ func.func @one(%x: memref<?x1x65536xf32>, %p: memref<?xi64>) {
   posenc.rope half #posenc.frequencies<dim = 65536> ins(%x : memref<?x1x65536xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x1x65536xf32>)
   return
 }
+
+// Of lanes within wider rows there are none either.
+// CHECK-LABEL: func.func @window
+// CHECK-NOT: arith.ceildivui
+// CHECK: memref.prefetch
+func.func @window(%x: memref<?x32x128xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 64> ins(%x : memref<?x32x128xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x32x128xf32>)
+  return
+}

@@ -36,6 +36,9 @@ static std::optional<int64_t> getRowBytes(PositionalOpInterface op) {
   return total;
 }
 
+/// Of a position whose rows take no longer than its cos and sin.
+static constexpr uint64_t kFewRowBytes = 4 << 10;
+
 LogicalResult mlir::posenc::checkPositionsPerBlock(Operation *op,
                                                    const Tuning &tuning) {
   constexpr uint64_t most = 64;
@@ -72,8 +75,15 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
   };
   if (areRowsApart(op))
     return limit(positionsApart);
+  // Where lanes between rows are passed over, streams meet in the cache.
+  bool isWhole = llvm::all_of(rope.getInits(), [&](Value init) {
+    return cast<ShapedType>(init.getType()).getShape().back() ==
+           rope.getFrequencies().getDim();
+  });
+  uint64_t mostBytes =
+      isWhole ? tuning.blockBelow : std::min(tuning.blockBelow, kFewRowBytes);
   std::optional<int64_t> bytes = getRowBytes(op);
-  bool hasFewRows = bytes && uint64_t(*bytes) <= tuning.blockBelow;
+  bool hasFewRows = bytes && uint64_t(*bytes) <= mostBytes;
   return hasFewRows ? limit(tuning.blockPositions) : 1;
 }
 

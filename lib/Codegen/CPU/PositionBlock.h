@@ -16,8 +16,9 @@ namespace mlir::posenc {
 
 /// For how many positions in a row to compute cos and sin before the first row
 /// is rotated. The processor does not see far enough ahead to compute those of
-/// the next position beside the rows of this one, which with few rows is much of
-/// the time; and the rows of large blocks are taken from several places in turn.
+/// the next position beside the rows of this one, which with few rows is much
+/// of the time; and the rows of large blocks are taken from several places in
+/// turn.
 int64_t getPositionsPerBlock(PositionalOpInterface op, const Tuning &tuning);
 
 /// How many positions in a row are a part of the work on their own: a block, or

@@ -115,6 +115,7 @@ static void rotateRows(OpBuilder &builder, Location loc,
     }
     bool inStreams = block.count && access != Access::Cached &&
                      !block.rowsAreApart &&
+                     rotation.isOfWholeRows(cast<MemRefType>(init.getType())) &&
                      isTakenInStreams(cast<MemRefType>(init.getType()), dims,
                                       block.positions);
     RowRotation mine = inStreams ? rotation.withoutPrefetch() : rotation;

@@ -10,8 +10,8 @@
 
 #include "BF16Halves.h"
 #include "ElementwiseBuilder.h"
-#include "VectorLoops.h"
 #include "Streaming.h"
+#include "VectorLoops.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

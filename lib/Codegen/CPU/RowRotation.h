@@ -45,6 +45,10 @@ public:
     return result;
   }
 
+  /// Whether all lanes of a row are rotated.
+  bool isOfWholeRows(MemRefType type) const {
+    return type.getShape().back() == rotaryDim;
+  }
   /// The same, asking for nothing ahead.
   RowRotation withoutPrefetch() const {
     RowRotation result = *this;
