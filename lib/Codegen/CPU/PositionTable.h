@@ -12,10 +12,10 @@
 //   cos(a + bF) = cos(a) cos(bF) - sin(a) sin(bF)
 //   sin(a + bF) = sin(a) cos(bF) + cos(a) sin(bF)
 //
-// by constants: two products an entry, where a phase and its polynomials are
-// forty operations. What a position gets depends on it alone, whatever was
-// asked for before. Tables of f64, and of very many pairs, have all of it from
-// the phase.
+// by constants: two products an entry, or four where the constants have two
+// parts, for a phase and its polynomials, which are forty operations. What a
+// position gets depends on it alone, whatever was asked for before. Tables of
+// f64, and of very many pairs, have all of it from the phase.
 //
 // Sums are wrong by a share of 1: where an entry of a table is so small that it
 // shows, next to a zero, the entry is from its own phase.

@@ -57,9 +57,9 @@ struct PositionBlock {
 };
 } // namespace
 
-/// Where a block of positions has so many bytes, its rows are taken from as
-/// many places in turn: memory that is read and written at four places at a
-/// time is a fifth faster than at one, if they are far enough from each other.
+/// Where a block of positions has so many bytes, its rows are taken from four
+/// places in turn: memory that is read and written at several is a fifth faster
+/// than at one, if they are far enough from each other.
 static constexpr int64_t kStreams = 4, kStreamedBlockBytes = 64 << 10;
 
 static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
