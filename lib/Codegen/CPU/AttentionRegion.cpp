@@ -8,6 +8,7 @@
 
 #include "AttentionCode.h"
 
+#include "ConstantTables.h"
 #include "ElementwiseBuilder.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -12,7 +12,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -114,41 +113,3 @@ SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
       sizes[symbol] = getDimSize(builder, op.getLoc(), init.get(), dim);
   return sizes;
 }
-
-template <typename Number>
-std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
-                                          StringRef prefix,
-                                          ArrayRef<Number> values) {
-  auto module = op->getParentOfType<ModuleOp>();
-  Type element;
-  if constexpr (std::is_integral_v<Number>)
-    element = builder.getIntegerType(8 * sizeof(Number));
-  else
-    element = sizeof(Number) == 4 ? Type(builder.getF32Type())
-                                  : Type(builder.getF64Type());
-  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, element);
-  auto data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), type.getElementType()), values);
-  for (auto global : module.getOps<memref::GlobalOp>())
-    if (global.getInitialValueAttr() == data && global.getConstant() &&
-        global.getSymName().starts_with(prefix))
-      return global.getSymName().str();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(module.getBody());
-  SymbolTable symbols(module);
-  auto global = memref::GlobalOp::create(
-      builder, op->getLoc(), prefix, builder.getStringAttr("private"), type,
-      data, /*constant=*/true, builder.getI64IntegerAttr(64));
-  return symbols.insert(global).str();
-}
-
-template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef, ArrayRef<double>);
-template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef, ArrayRef<float>);
-template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef,
-                                                   ArrayRef<int32_t>);
-template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef,
-                                                   ArrayRef<int64_t>);

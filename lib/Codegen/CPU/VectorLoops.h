@@ -45,12 +45,6 @@ Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
 /// dimension is contiguous, and the options make sense.
 LogicalResult checkConvertible(Operation *op, const VectorTarget &target);
 
-/// A constant global of `op`'s module with these values, and its name; equal
-/// ones are shared.
-template <typename Number>
-std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
-                            ArrayRef<Number> values);
-
 /// The sizes of the loops of a positional operation on memrefs.
 SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
 

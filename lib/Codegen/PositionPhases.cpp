@@ -8,15 +8,14 @@
 
 #include "PositionPhases.h"
 
+#include "ConstantTables.h"
 #include "ElementwiseBuilder.h"
-#include "VectorLoops.h"
 
 #include "posenc/Codegen/ExactSincos.h"
 #include "posenc/IR/PairFrequencies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -69,23 +68,11 @@ static Value toI64(OpBuilder &builder, Location loc, Value position) {
 }
 
 PositionPhases::Position
-PositionPhases::loadPosition(OpBuilder &builder, Location loc, Value positions,
-                             ValueRange indices) const {
+PositionPhases::createPosition(OpBuilder &builder, Location loc,
+                               ValueRange values) const {
   Position result;
-  if (!isa<MemRefType>(positions.getType())) {
-    Value index = toI64(builder, loc, indices.front());
-    result.axes.push_back(arith::AddIOp::create(
-        builder, loc, toI64(builder, loc, positions), index));
-  } else {
-    for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
-      SmallVector<Value> at;
-      if (axes)
-        at.push_back(createIndex(builder, loc, axis));
-      llvm::append_range(at, indices);
-      result.axes.push_back(toI64(
-          builder, loc, memref::LoadOp::create(builder, loc, positions, at)));
-    }
-  }
+  for (Value value : values)
+    result.axes.push_back(toI64(builder, loc, value));
   // Short are 0 to 2^32-1 for the whole phase, what an i32 holds for its upper
   // half.
   auto constant = [&](int64_t value) -> Value {
@@ -102,6 +89,28 @@ PositionPhases::loadPosition(OpBuilder &builder, Location loc, Value positions,
   result.isShort = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                          upper, constant(0));
   return result;
+}
+
+PositionPhases::Position
+PositionPhases::loadPosition(OpBuilder &builder, Location loc, Value positions,
+                             ValueRange indices) const {
+  if (!isa<MemRefType>(positions.getType())) {
+    Value index = toI64(builder, loc, indices.front());
+    return createPosition(builder, loc,
+                          arith::AddIOp::create(builder, loc,
+                                                toI64(builder, loc, positions),
+                                                index)
+                              .getResult());
+  }
+  SmallVector<Value> values;
+  for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
+    SmallVector<Value> at;
+    if (axes)
+      at.push_back(createIndex(builder, loc, axis));
+    llvm::append_range(at, indices);
+    values.push_back(memref::LoadOp::create(builder, loc, positions, at));
+  }
+  return createPosition(builder, loc, values);
 }
 
 Value PositionPhases::loadConstants(OpBuilder &builder, Location loc,
@@ -206,23 +215,4 @@ PositionPhases::Entry PositionPhases::emit(OpBuilder &builder, Location loc,
   Value phase = emitPhaseTop(builder, loc, position, first, lanes, isShort);
   auto [cos, sin] = getSincos().emitForRotation(builder, loc, phase);
   return {cos, sin};
-}
-
-void PositionPhases::forEachEntry(OpBuilder &builder, Location loc,
-                                  const Position &position, Pairs pairs,
-                                  int64_t lanes, Body body) const {
-  // A branch within the loop would keep both ways' values in registers.
-  auto emitLoop = [&](OpBuilder &b, Location l, bool isShort) {
-    forEachVector(
-        b, l, pairs.count, lanes,
-        [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
-          Value first = b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
-          body(b2, l2, first, emit(b2, l2, position, first, n, isShort));
-        });
-    scf::YieldOp::create(b, l);
-  };
-  scf::IfOp::create(
-      builder, loc, position.isShort,
-      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/true); },
-      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
 }

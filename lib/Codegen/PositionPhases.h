@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_CODEGEN_CPU_POSITIONPHASES_H
-#define POSENC_LIB_CODEGEN_CPU_POSITIONPHASES_H
+#ifndef POSENC_LIB_CODEGEN_POSITIONPHASES_H
+#define POSENC_LIB_CODEGEN_POSITIONPHASES_H
 
 #include "posenc/Codegen/ExactSincos.h"
 #include "posenc/IR/Posenc.h"
@@ -34,6 +34,9 @@ public:
     /// Whether all are small enough for the short way to the phase.
     Value isShort;
   };
+  /// The position of these numbers, one for each axis: i32, i64 or indices.
+  Position createPosition(OpBuilder &builder, Location loc,
+                          ValueRange axes) const;
   /// The position at loop indices `indices`.
   Position loadPosition(OpBuilder &builder, Location loc, Value positions,
                         ValueRange indices) const;
@@ -42,29 +45,19 @@ public:
   struct Entry {
     Value cos, sin;
   };
+  /// Of `lanes` pairs from number `first` of the order on. `isShort` takes the
+  /// short way, which is right where the position says so.
+  Entry emit(OpBuilder &builder, Location loc, const Position &position,
+             Value first, int64_t lanes, bool isShort) const;
   /// To the last places, whatever the precision else.
   Entry emitRelative(OpBuilder &builder, Location loc, const Position &position,
                      Value first, int64_t lanes, bool isShort = false) const;
-
-  /// Some of the pairs, by their numbers in the order.
-  struct Pairs {
-    Value first;
-    int64_t count;
-  };
-  /// Emits `body` for vectors of up to `lanes` of the pairs, with the number of
-  /// the first and their cos and sin.
-  using Body = function_ref<void(OpBuilder &, Location, Value first,
-                                 const Entry &entry)>;
-  void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
-                    Pairs pairs, int64_t lanes, Body body) const;
 
   /// For each of `lanes` pairs the value of its axis, of scalars or of vectors.
   Value selectAxis(OpBuilder &builder, Location loc, ValueRange values,
                    Value first, int64_t lanes) const;
 
 private:
-  Entry emit(OpBuilder &builder, Location loc, const Position &position,
-             Value first, int64_t lanes, bool isShort) const;
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
                       Type type, Value first, int64_t lanes) const;
   Value emitPhase(OpBuilder &builder, Location loc, const Position &position,
@@ -86,4 +79,4 @@ private:
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_CODEGEN_CPU_POSITIONPHASES_H
+#endif // POSENC_LIB_CODEGEN_POSITIONPHASES_H

@@ -1,0 +1,52 @@
+//===- ConstantTables.cpp - numbers that kernels read -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConstantTables.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+
+template <typename Number>
+std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
+                                          StringRef prefix,
+                                          ArrayRef<Number> values) {
+  Operation *module = SymbolTable::getNearestSymbolTable(op);
+  Type element;
+  if constexpr (std::is_integral_v<Number>)
+    element = builder.getIntegerType(8 * sizeof(Number));
+  else
+    element = sizeof(Number) == 4 ? Type(builder.getF32Type())
+                                  : Type(builder.getF64Type());
+  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, element);
+  auto data = DenseElementsAttr::get(
+      RankedTensorType::get(type.getShape(), type.getElementType()), values);
+  for (auto global : module->getRegion(0).getOps<memref::GlobalOp>())
+    if (global.getInitialValueAttr() == data && global.getConstant() &&
+        global.getSymName().starts_with(prefix))
+      return global.getSymName().str();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&module->getRegion(0).front());
+  SymbolTable symbols(module);
+  auto global = memref::GlobalOp::create(
+      builder, op->getLoc(), prefix, builder.getStringAttr("private"), type,
+      data, /*constant=*/true, builder.getI64IntegerAttr(64));
+  return symbols.insert(global).str();
+}
+
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef, ArrayRef<double>);
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef, ArrayRef<float>);
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef,
+                                                   ArrayRef<int32_t>);
+template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
+                                                   StringRef,
+                                                   ArrayRef<int64_t>);

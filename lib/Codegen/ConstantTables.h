@@ -1,0 +1,24 @@
+//===- ConstantTables.h - numbers that kernels read -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CONSTANTTABLES_H
+#define POSENC_LIB_CODEGEN_CONSTANTTABLES_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// A constant global of these values, in the nearest module around `op`, and
+/// its name; equal ones are shared.
+template <typename Number>
+std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
+                            ArrayRef<Number> values);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CONSTANTTABLES_H

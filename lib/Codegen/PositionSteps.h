@@ -1,0 +1,115 @@
+//===- PositionSteps.h - from a position to those after it ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The first position of a run of `kRun`, its anchor, has cos and sin from its
+// phase, the others are a rotation further,
+//
+//   cos(a + bF) = cos(a) cos(bF) - sin(a) sin(bF)
+//   sin(a + bF) = sin(a) cos(bF) + cos(a) sin(bF)
+//
+// by constants: two products an entry, or four where the constants have two
+// parts, for a phase and its polynomials, which are forty operations. What a
+// position gets depends on it alone, whatever was asked for before, and is the
+// same on every target. Tables of f64, and of very many pairs, have all of it
+// from the phase.
+//
+// Sums are wrong by a share of 1: where an entry of a table is so small that it
+// shows, next to a zero, the entry is from its own phase.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_POSITIONSTEPS_H
+#define POSENC_LIB_CODEGEN_POSITIONSTEPS_H
+
+#include "PositionPhases.h"
+
+#include "posenc/IR/PairFrequencies.h"
+
+namespace mlir::posenc {
+
+/// What cos and sin are for: the entries of a table, each right to its own last
+/// place; or a rotation, which multiplies and adds them.
+enum class TableUse { Entries, Rotation };
+
+/// The cos and sin of a position from those of its anchor.
+class PositionSteps {
+public:
+  /// Positions of a run, a power of two.
+  static constexpr int64_t kRun = 16;
+
+  using Position = PositionPhases::Position;
+  using Entry = PositionPhases::Entry;
+
+  /// Puts constants in front of `op`'s function, in its module. For tensors of
+  /// type `type`; the entries are f64 for f64, else f32. `order` has the pairs
+  /// in the order in which they are asked for.
+  PositionSteps(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
+                AxesAttr axes, bool inverse, Type type, TableUse use,
+                ArrayRef<int64_t> order);
+
+  /// Whether there are anchors at all; else the phases are those of the
+  /// positions themselves.
+  bool hasRuns() const { return runs; }
+  const PositionPhases &getPhases() const { return phases; }
+  int64_t getNumPairs() const { return length; }
+  int64_t getNumAxes() const { return numAxes; }
+  /// The type of an anchor's cos and sin.
+  Type getAnchorType() const { return products; }
+  /// Bytes of the constants of a pair.
+  int64_t getStepBytes() const;
+
+  /// The position of the anchor.
+  Position getAnchor(OpBuilder &builder, Location loc,
+                     const Position &position) const;
+  /// `emit`'s result for the anchor, as `rotate` wants it; without anchors, the
+  /// entry itself.
+  Entry roundPhase(OpBuilder &builder, Location loc, const Entry &entry) const;
+  /// The anchor's cos and sin of vectors of pairs from number `first` on,
+  /// further by the position's place in its run.
+  Entry rotate(OpBuilder &builder, Location loc, const Position &position,
+               const Entry &anchor, Value first) const;
+
+  /// Whether `rotate` can give an entry that has to be mended.
+  bool canBeSmall() const { return limit != 0.0; }
+  /// What to compare of an entry: its bits without the sign, which are in the
+  /// order of magnitudes. Sines that are zero everywhere are as large as can
+  /// be.
+  Value getMagnitude(OpBuilder &builder, Location loc, Value entry,
+                     Value first) const;
+  /// Whether entries of such magnitudes have to be mended.
+  Value isSmall(OpBuilder &builder, Location loc, Value magnitude) const;
+  /// The entry, from the phase where it is small.
+  Entry mend(OpBuilder &builder, Location loc, const Position &position,
+             Value first, const Entry &entry) const;
+
+private:
+  void createSteps(OpBuilder &builder, Operation *op,
+                   ArrayRef<PairFrequency> pairs, bool inverse,
+                   ArrayRef<int64_t> order);
+  SmallVector<Value> loadStep(OpBuilder &builder, Location loc,
+                              const Position &position, Value first,
+                              int64_t lanes) const;
+
+  bool runs;
+  PositionPhases phases;
+  TableUse use;
+  int64_t length, numAxes;
+  /// Of the entries, and of the products.
+  Type type, products;
+  /// The constants of a step: cos and sin; for a rotation also what f32 lost.
+  int64_t numParts;
+  /// Sums below are not precise enough; 0 for a rotation.
+  double limit;
+  /// Names of globals: `kRun` x `numParts` x pairs; all bits of a magnitude for
+  /// the pairs whose frequency is 0, if there are any.
+  std::string steps, stillPairs;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_POSITIONSTEPS_H
