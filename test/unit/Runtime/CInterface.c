@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/runtime/runtime.h"
+#include "posenc/runtime/vulkan.h"
 
 int posencTestCInterface(const char *path);
 

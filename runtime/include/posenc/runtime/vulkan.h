@@ -1,0 +1,158 @@
+//===- vulkan.h - Runs SPIR-V kernels on Vulkan devices -----------*- C -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A small host for compute kernels. Usable from C11 and C++. The system's
+/// Vulkan loader is opened when the first function here is called; nothing of
+/// Vulkan is linked.
+///
+/// No function aborts, exits or lets a C++ exception out; posenc_last_error()
+/// says in words what went wrong. Every function is safe to call from several
+/// threads: those on one device take turns. An object must not be destroyed
+/// while another thread still uses it. Objects may be destroyed in any order:
+/// each keeps what it was made from.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RUNTIME_VULKAN_H
+#define POSENC_RUNTIME_VULKAN_H
+
+#include "posenc/runtime/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// An open device.
+typedef struct posenc_vulkan_device posenc_vulkan_device;
+/// Memory of a device.
+typedef struct posenc_vulkan_buffer posenc_vulkan_buffer;
+/// A SPIR-V module on a device.
+typedef struct posenc_vulkan_module posenc_vulkan_module;
+/// An entry point of a module, ready to run.
+typedef struct posenc_vulkan_kernel posenc_vulkan_kernel;
+
+/// What a device is and can do. Flags are 0 or 1; all that are 1 are enabled
+/// when it is opened.
+typedef struct {
+  char name[256];
+  int32_t is_software; ///< runs on the CPU
+  int32_t int8, int16, int64, float16, float64;
+  int32_t storage8, storage16; ///< such elements in storage buffers
+  uint32_t subgroup_size;
+  uint32_t max_workgroup_size[3], max_workgroup_invocations;
+  uint32_t max_grid[3];
+  uint32_t max_workgroup_bytes; ///< memory that a workgroup shares
+  uint32_t max_buffers;         ///< of one kernel
+  uint32_t max_push_bytes;
+  uint64_t max_buffer_bytes;
+} posenc_vulkan_facts;
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+/// The number of devices, software ones included. Errors: NOT_FOUND where
+/// there is no Vulkan loader, UNSUPPORTED where it refuses to start,
+/// OUT_OF_MEMORY. A system without a device has 0 and is no error.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_count_devices(uint32_t *count);
+
+/// What the device at `index` can do, without opening it. Errors: as above;
+/// NOT_FOUND for no such device.
+POSENC_RUNTIME_API posenc_status
+posenc_vulkan_query_device(uint32_t index, posenc_vulkan_facts *facts);
+
+/// Opens the device at `index`. On success `*out` is the caller's, to be given
+/// to posenc_vulkan_close(); on failure it is NULL. Errors: as above;
+/// UNSUPPORTED for a device that cannot compute or is older than Vulkan 1.1.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_open(uint32_t index,
+                                                    posenc_vulkan_device **out);
+
+/// NULL is allowed.
+POSENC_RUNTIME_API void posenc_vulkan_close(posenc_vulkan_device *device);
+
+/// What an open device can do; lives as long as the device. NULL for NULL.
+POSENC_RUNTIME_API const posenc_vulkan_facts *
+posenc_vulkan_device_facts(const posenc_vulkan_device *device);
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Allocates `bytes` of the device's memory; what it holds is not defined.
+/// Errors: INVALID_ARGUMENT, UNSUPPORTED (beyond max_buffer_bytes),
+/// OUT_OF_MEMORY.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_create_buffer(
+    posenc_vulkan_device *device, uint64_t bytes, posenc_vulkan_buffer **out);
+
+/// NULL is allowed.
+POSENC_RUNTIME_API void
+posenc_vulkan_destroy_buffer(posenc_vulkan_buffer *buffer);
+
+/// 0 for NULL.
+POSENC_RUNTIME_API uint64_t
+posenc_vulkan_buffer_bytes(const posenc_vulkan_buffer *buffer);
+
+/// Copies `bytes` from `data` to the buffer, `offset` bytes into it. Errors:
+/// INVALID_ARGUMENT (also for a range beyond the buffer's end), OUT_OF_MEMORY,
+/// KERNEL_FAILED (the device was lost).
+POSENC_RUNTIME_API posenc_status
+posenc_vulkan_upload(posenc_vulkan_buffer *buffer, uint64_t offset,
+                     const void *data, uint64_t bytes);
+
+/// The other way.
+POSENC_RUNTIME_API posenc_status
+posenc_vulkan_download(const posenc_vulkan_buffer *buffer, uint64_t offset,
+                       void *data, uint64_t bytes);
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Makes a module of `num_words` words of SPIR-V, which are copied. A driver
+/// trusts its input, so the form of the module is checked first, and that the
+/// device can do what it asks for; not that it is valid in all its parts.
+/// Errors: INVALID_ARGUMENT, BAD_LIBRARY (not SPIR-V, or damaged), UNSUPPORTED
+/// (the device lacks a capability), OUT_OF_MEMORY.
+POSENC_RUNTIME_API posenc_status
+posenc_vulkan_create_module(posenc_vulkan_device *device, const uint32_t *words,
+                            size_t num_words, posenc_vulkan_module **out);
+
+/// NULL is allowed.
+POSENC_RUNTIME_API void
+posenc_vulkan_destroy_module(posenc_vulkan_module *module);
+
+/// Compiles the entry point `name`, which takes `num_buffers` storage buffers
+/// (descriptor set 0, bindings from 0 on) and `push_bytes` of push constants, a
+/// multiple of 4. Errors: INVALID_ARGUMENT (the module uses another binding, or
+/// more push constants), NOT_FOUND (no such entry point; the error text lists
+/// those that exist), UNSUPPORTED (beyond a limit of the device),
+/// OUT_OF_MEMORY, KERNEL_FAILED (the driver cannot compile it).
+POSENC_RUNTIME_API posenc_status posenc_vulkan_create_kernel(
+    posenc_vulkan_module *module, const char *name, uint32_t num_buffers,
+    uint32_t push_bytes, posenc_vulkan_kernel **out);
+
+/// NULL is allowed.
+POSENC_RUNTIME_API void
+posenc_vulkan_destroy_kernel(posenc_vulkan_kernel *kernel);
+
+/// Runs the kernel in `grid` workgroups on as many buffers as it takes, and
+/// waits until it is done. A buffer may be given several times. A grid with a 0
+/// in it runs nothing. Errors: INVALID_ARGUMENT (NULL, counts, a buffer of
+/// another device), UNSUPPORTED (a grid beyond max_grid), OUT_OF_MEMORY,
+/// KERNEL_FAILED (the device was lost).
+POSENC_RUNTIME_API posenc_status
+posenc_vulkan_run(posenc_vulkan_kernel *kernel, const uint32_t grid[3],
+                  posenc_vulkan_buffer *const *buffers, uint32_t num_buffers,
+                  const void *push, uint32_t push_bytes);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // POSENC_RUNTIME_VULKAN_H

@@ -1,0 +1,62 @@
+//===- VulkanBuffer.h - Memory of a Vulkan device ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RUNTIME_LIB_VULKANBUFFER_H
+#define POSENC_RUNTIME_LIB_VULKANBUFFER_H
+
+#include "VulkanDevice.h"
+
+namespace posenc::runtime {
+
+/// A buffer with memory of its own, mapped where the host can see it.
+class VulkanBuffer {
+public:
+  explicit VulkanBuffer(std::shared_ptr<VulkanDevice> device)
+      : device(std::move(device)) {}
+  ~VulkanBuffer();
+  VulkanBuffer(const VulkanBuffer &) = delete;
+  VulkanBuffer &operator=(const VulkanBuffer &) = delete;
+
+  /// Where the memory may be.
+  enum class Place {
+    Device,    ///< the device's own, mapped if that is possible
+    Invisible, ///< as if it never were: for tests on devices where it always is
+    Host,      ///< what copies go through
+  };
+  posenc_status create(uint64_t bytes, Place place = Place::Device);
+
+  posenc_status upload(uint64_t offset, const void *data, uint64_t bytes);
+  posenc_status download(uint64_t offset, void *data, uint64_t bytes) const;
+
+  const std::shared_ptr<VulkanDevice> device;
+  VkBuffer handle = VK_NULL_HANDLE;
+  uint64_t size = 0; ///< as asked for; what is allocated is a little more
+
+private:
+  posenc_status allocate(const VkMemoryRequirements &requirements,
+                         VkMemoryPropertyFlags flags, bool &found);
+  posenc_status checkRange(uint64_t offset, const void *data,
+                           uint64_t bytes) const;
+  posenc_status flush() const;
+  posenc_status invalidate() const;
+
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  uint32_t memoryType = 0;
+  char *mapped = nullptr;
+};
+
+} // namespace posenc::runtime
+
+struct posenc_vulkan_buffer {
+  explicit posenc_vulkan_buffer(
+      std::shared_ptr<posenc::runtime::VulkanDevice> device)
+      : buffer(std::move(device)) {}
+  posenc::runtime::VulkanBuffer buffer;
+};
+
+#endif // POSENC_RUNTIME_LIB_VULKANBUFFER_H
