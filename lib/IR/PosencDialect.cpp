@@ -84,6 +84,12 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
              << "' is an attribute of a function, a unit or \"inputs\"";
     return success();
   }
+  if (name == kLaunchesAttrName) {
+    if (!function || !isa<UnitAttr>(attr.getValue()))
+      return op->emitError()
+             << "'" << name << "' is a unit attribute of a function";
+    return success();
+  }
   return op->emitError() << "unknown attribute '" << name << "'";
 }
 

@@ -123,4 +123,12 @@ void mlir::posenc::registerPipelines() {
         buildPosencToVectorPipeline(manager, options);
         buildVectorToLLVMPipeline(manager, options);
       });
+  PassPipelineRegistration<PosencToNVVMOptions>(
+      "posenc-to-nvvm",
+      "From posenc on tensors to kernels in the NVVM dialect and their "
+      "launches",
+      [](OpPassManager &manager, const PosencToNVVMOptions &options) {
+        buildPosencToGpuPipeline(manager);
+        buildGpuToNVVMPipeline(manager, options);
+      });
 }

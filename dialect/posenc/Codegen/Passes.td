@@ -212,6 +212,61 @@ def PosencSplitChunksPass
                            "::mlir::scf::SCFDialect"];
 }
 
+class Posenc_ToGpuPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def PosencSelectGpuKernelsPass
+    : Pass<"posenc-select-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "Leave out the functions that a GPU cannot run yet";
+  let description = [{
+    Removes the functions on memrefs that do more than the operations with
+    kernels for a GPU (sincos, rotate, rope and sinusoidal), with a warning for
+    each that is public.
+  }];
+}
+
+def ConvertPosencRopeToGpuPass
+    : Posenc_ToGpuPass<"convert-posenc-rope-to-gpu"> {
+  let summary = "Convert rotate and rope on memrefs to GPU kernels";
+  let description = [{
+    An operation becomes a launch of a `gpu.func` in `gpu.module @kernels`. A
+    block has a position, or some of few rows, and all its rows of all tensors.
+    Its threads load 16 bytes each, then compute the cos and sin that the rows
+    share, with the same bits as on the CPU; lanes of a pair are in one thread,
+    so that a destination may be its input. Where addresses or strides are no
+    multiples of 16 bytes, a second kernel accesses single elements.
+  }];
+}
+
+def ConvertPosencSinusoidalToGpuPass
+    : Posenc_ToGpuPass<"convert-posenc-sinusoidal-to-gpu"> {
+  let summary = "Convert sincos and sinusoidal on memrefs to GPU kernels";
+  let description = [{
+    A thread writes 16 bytes of each of 16 rows, whose positions follow each
+    other in the grid, and steps from one position to the next as the CPU does.
+  }];
+}
+
+def PosencLowerLaunchesPass
+    : Pass<"posenc-lower-launches", "::mlir::ModuleOp"> {
+  let summary = "Turn launches of kernels into calls of the library's own code";
+  let description = [{
+    A function with `posenc.abi` gets one more argument, the call that its
+    launches belong to, and the attribute `posenc.launches`. `num-images` is how
+    many images of the kernels, for one architecture each, the library has.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let options = [Option<"numImages", "num-images", "int64_t", /*default=*/"1",
+                        "Images of the kernels in the library">];
+}
+
 def PosencEmitCInterfacePass
     : Pass<"posenc-emit-c-interface", "::mlir::ModuleOp"> {
   let summary = "Emit the C entries and metadata of a kernel library";

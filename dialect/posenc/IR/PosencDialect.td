@@ -34,7 +34,8 @@ def PosencDialect : Dialect {
     of a kernel; `posenc.chunked` says that its last two arguments are a chunk's
     index and the number of chunks that its work is split into, which follows
     from the size of its outputs, or with `posenc.chunked = "inputs"` from that
-    of the inputs that no output may be. The string `posenc.name` on an argument or a result is its name
+    of the inputs that no output may be; `posenc.launches` says that its last
+    argument is the call for which it launches kernels of a GPU. The string `posenc.name` on an argument or a result is its name
     in headers and metadata.
   }];
   // What folds and canonicalizations create.
@@ -50,6 +51,10 @@ def PosencDialect : Dialect {
     /// Discardable unit attribute of a function whose last two arguments are a
     /// chunk's index and the number of chunks its work is split into.
     static constexpr ::llvm::StringLiteral kChunkedAttrName = "posenc.chunked";
+    /// Discardable unit attribute of a function whose last argument is the call
+    /// for which it launches kernels of a GPU.
+    static constexpr ::llvm::StringLiteral kLaunchesAttrName =
+        "posenc.launches";
     /// Discardable string attribute of a function argument or result: its name
     /// in headers and metadata.
     static constexpr ::llvm::StringLiteral kNameAttrName = "posenc.name";

@@ -24,6 +24,7 @@ inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
 inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
+inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
 
 /// The symbol of the packed form of a function's variant.
 std::string getPackedSymbol(StringRef function, unsigned variant);

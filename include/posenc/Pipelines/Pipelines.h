@@ -67,7 +67,27 @@ void buildPosencToVectorPipeline(OpPassManager &manager,
 void buildVectorToLLVMPipeline(OpPassManager &manager,
                                const PosencToCPUOptions &options);
 
-/// Registers `posenc-to-linalg` and `posenc-to-cpu`.
+/// Options of `posenc-to-nvvm`.
+struct PosencToNVVMOptions : PassPipelineOptions<PosencToNVVMOptions> {
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("The architecture, as sm_90a"),
+                           llvm::cl::init("sm_80")};
+  Option<std::string> features{
+      *this, "features",
+      llvm::cl::desc("The PTX version, as +ptx80; default: the least that "
+                     "knows the architecture"),
+      llvm::cl::init("")};
+};
+
+/// From posenc on tensors to launches of kernels for a GPU; functions that have
+/// none are left out.
+void buildPosencToGpuPipeline(OpPassManager &manager);
+
+/// From kernels for a GPU to the NVVM dialect.
+void buildGpuToNVVMPipeline(OpPassManager &manager,
+                            const PosencToNVVMOptions &options);
+
+/// Registers `posenc-to-linalg`, `posenc-to-cpu` and `posenc-to-nvvm`.
 void registerPipelines();
 
 } // namespace mlir::posenc

@@ -9,10 +9,8 @@
 #include "VectorLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -73,43 +71,11 @@ void mlir::posenc::forEachIndex(
   body(builder, loc, indices);
 }
 
-Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
-                               int64_t dim) {
-  auto type = cast<MemRefType>(memref.getType());
-  if (!type.isDynamicDim(dim))
-    return createIndex(builder, loc, type.getDimSize(dim));
-  return memref::DimOp::create(builder, loc, memref, dim);
-}
-
 LogicalResult mlir::posenc::checkConvertible(Operation *op,
                                              const VectorTarget &target) {
   int64_t vectorBytes = target.vectorBytes;
   if (vectorBytes != 16 && vectorBytes != 32 && vectorBytes != 64)
     return op->emitOpError() << "cannot use vectors of " << vectorBytes
                              << " bytes: expected 16, 32 or 64";
-  if (!op->getParentOfType<FunctionOpInterface>() ||
-      !op->getParentOfType<ModuleOp>())
-    return op->emitOpError("expected to be in a function of a module");
-  for (Value operand : op->getOperands()) {
-    if (isa<TensorType>(operand.getType()))
-      return op->emitOpError("expected memrefs: bufferize first");
-    auto type = dyn_cast<MemRefType>(operand.getType());
-    if (type && type.getRank() > 0 && !type.isLastDimUnitStride())
-      return op->emitOpError("expected a contiguous last dimension, got ")
-             << type;
-  }
-  return success();
-}
-
-SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
-                                              PositionalOpInterface op) {
-  SmallVector<Value> sizes(op.getNumLoops());
-  OpOperand &init = *cast<DestinationStyleOpInterface>(op.getOperation())
-                         .getDpsInitsMutable()
-                         .begin();
-  for (auto [dim, symbol] :
-       llvm::enumerate(op.getDimSymbols(init.getOperandNumber())))
-    if (symbol >= 0 && symbol < op.getNumLoops())
-      sizes[symbol] = getDimSize(builder, op.getLoc(), init.get(), dim);
-  return sizes;
+  return checkBuffers(op);
 }

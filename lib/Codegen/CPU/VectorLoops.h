@@ -14,9 +14,8 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_VECTORLOOPS_H
 #define POSENC_LIB_CODEGEN_CPU_VECTORLOOPS_H
 
+#include "LoopSizes.h"
 #include "VectorTarget.h"
-
-#include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -38,15 +37,8 @@ void forEachVector(
 void forEachIndex(OpBuilder &builder, Location loc, ValueRange sizes,
                   function_ref<void(OpBuilder &, Location, ValueRange)> body);
 
-/// The size of a memref's dimension, a constant where it is static.
-Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
-
-/// Emits an error unless the operation is in a function, on memrefs whose last
-/// dimension is contiguous, and the options make sense.
+/// As `checkBuffers`, and the options have to make sense.
 LogicalResult checkConvertible(Operation *op, const VectorTarget &target);
-
-/// The sizes of the loops of a positional operation on memrefs.
-SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
 
 } // namespace mlir::posenc
 

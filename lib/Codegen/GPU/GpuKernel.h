@@ -1,0 +1,88 @@
+//===- GpuKernel.h - a kernel and its launch --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel gets what it needs and no more: of a tensor a flat memref of its
+// elements and the strides of the dimensions that are not contiguous. All
+// accesses of a kernel to a tensor are of the same number of elements and
+// aligned to them; the host launches the kernel with the widest accesses that
+// addresses and strides allow.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_GPUKERNEL_H
+#define POSENC_LIB_CODEGEN_GPU_GPUKERNEL_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// A `gpu.func`, in the module of kernels beside the operation's function.
+class GpuKernel {
+public:
+  /// Begins a kernel for `op` of `threads` threads a block. `suffix` follows
+  /// the function's name.
+  GpuKernel(Operation *op, StringRef suffix, int64_t threads);
+
+  /// A tensor in the kernel.
+  struct Tensor {
+    Value memref;
+    /// Of all dimensions, in elements.
+    SmallVector<Value> strides;
+  };
+  /// Passes a memref of the host.
+  Tensor addTensor(OpBuilder &host, Value memref);
+  /// Passes an index; a constant one is not passed.
+  Value addIndex(OpBuilder &host, Value value);
+  /// Memory that the threads of a block share. After the arguments.
+  static constexpr int64_t kSharedAlignment = 16;
+  Value addShared(ArrayRef<int64_t> shape, Type element);
+
+  /// Where the body is to be built.
+  OpBuilder &getBody() { return body; }
+  gpu::GPUFuncOp getFunction() const { return function; }
+
+  /// Ends the body, and launches it where `host` is.
+  void launch(OpBuilder &host, Value blocks);
+
+private:
+  void setType();
+
+  gpu::GPUFuncOp function;
+  OpBuilder body;
+  SmallVector<Value> operands;
+  int64_t threads;
+};
+
+/// The elements of type `element` that fit into an access of 16 bytes, or
+/// fewer, so that they divide all of `sizes`.
+int64_t getAccessLanes(Type element, ArrayRef<int64_t> sizes);
+
+/// On the host: whether accesses of `lanes` elements to rows of the memrefs are
+/// aligned.
+Value areAligned(OpBuilder &builder, Location loc, ValueRange memrefs,
+                 int64_t lanes);
+
+/// Loads a vector from the flat memref in accesses of `accessLanes`.
+Value loadLanes(OpBuilder &builder, Location loc, Value memref, Value first,
+                int64_t lanes, int64_t accessLanes);
+void storeLanes(OpBuilder &builder, Location loc, Value vector, Value memref,
+                Value first, int64_t accessLanes);
+
+/// `lhs / rhs` and `lhs % rhs` of what 32 bits hold, which is an eighth of the
+/// work of 64.
+std::pair<Value, Value> divide32(OpBuilder &builder, Location loc, Value lhs,
+                                 Value rhs);
+
+/// The sum of products of indices and strides.
+Value getOffset(OpBuilder &builder, Location loc, ValueRange indices,
+                ValueRange strides);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_GPUKERNEL_H

@@ -1,0 +1,168 @@
+//===- LowerLaunches.cpp - calls that launch kernels ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCLOWERLAUNCHESPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+/// Replaces the launches of a module.
+class LaunchLowering {
+public:
+  explicit LaunchLowering(ModuleOp module)
+      : module(module), builder(module.getContext()), i64(builder.getI64Type()),
+        pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
+
+  void lower(func::FuncOp function, int64_t numImages);
+
+private:
+  void lower(gpu::LaunchFuncOp launch, Value call, int64_t numImages);
+  SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
+  Value getKernel(StringRef name, int64_t numImages);
+
+  Value constant(int64_t value) {
+    return LLVM::ConstantOp::create(builder, module.getLoc(), i64, value);
+  }
+  Value widen(Value index) {
+    return arith::IndexCastOp::create(builder, index.getLoc(), i64, index);
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  Type i64, pointer;
+};
+} // namespace
+
+/// The words of a kernel's parameters, as `convert-gpu-to-nvvm` expands them: a
+/// memref has two pointers, an offset, and a size and a stride a dimension.
+SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
+  SmallVector<Value> words;
+  for (Value operand : launch.getKernelOperands()) {
+    Location loc = operand.getLoc();
+    if (isa<MemRefType>(operand.getType())) {
+      auto metadata =
+          memref::ExtractStridedMetadataOp::create(builder, loc, operand);
+      Value address = widen(memref::ExtractAlignedPointerAsIndexOp::create(
+          builder, loc, operand));
+      words.append({address, address, widen(metadata.getOffset())});
+      for (Value value : metadata.getSizes())
+        words.push_back(widen(value));
+      for (Value value : metadata.getStrides())
+        words.push_back(widen(value));
+    } else if (operand.getType().isIndex()) {
+      words.push_back(widen(operand));
+    } else if (operand.getType() == i64) {
+      words.push_back(operand);
+    } else {
+      words.push_back(arith::ExtSIOp::create(builder, loc, i64, operand));
+    }
+  }
+  return words;
+}
+
+/// A kernel's name, and where it is kept once it is loaded, for each image.
+Value LaunchLowering::getKernel(StringRef name, int64_t numImages) {
+  std::string symbol = (name + ".kernel").str();
+  Location loc = module.getLoc();
+  if (!module.lookupSymbol(symbol)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(module.getBody());
+    std::string text = name.str() + '\0';
+    LLVM::GlobalOp::create(
+        builder, loc,
+        LLVM::LLVMArrayType::get(builder.getI8Type(), text.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal, symbol + ".name",
+        builder.getStringAttr(text));
+    auto slots = LLVM::LLVMArrayType::get(i64, numImages);
+    auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                                 {pointer, slots});
+    auto global = LLVM::GlobalOp::create(
+        builder, loc, type,
+        /*isConstant=*/false, LLVM::Linkage::Internal, symbol, Attribute());
+    builder.createBlock(&global.getInitializer());
+    Value value = LLVM::ZeroOp::create(builder, loc, type);
+    value = LLVM::InsertValueOp::create(
+        builder, loc, value,
+        LLVM::AddressOfOp::create(builder, loc, pointer, symbol + ".name"),
+        ArrayRef<int64_t>{0});
+    LLVM::ReturnOp::create(builder, loc, value);
+  }
+  return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
+}
+
+void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call,
+                           int64_t numImages) {
+  Location loc = launch.getLoc();
+  builder.setInsertionPoint(launch);
+  SmallVector<Value> words = getParameters(launch);
+  Value count = constant(words.size());
+  Value values = LLVM::AllocaOp::create(builder, loc, pointer, i64, count);
+  Value places = LLVM::AllocaOp::create(builder, loc, pointer, pointer, count);
+  for (auto [number, word] : llvm::enumerate(words)) {
+    LLVM::GEPArg at(static_cast<int32_t>(number));
+    Value value = LLVM::GEPOp::create(builder, loc, pointer, i64, values, at);
+    LLVM::StoreOp::create(builder, loc, word, value);
+    LLVM::StoreOp::create(
+        builder, loc, value,
+        LLVM::GEPOp::create(builder, loc, pointer, pointer, places, at));
+  }
+  LLVM::CallOp::create(builder, loc, TypeRange(), kEnqueueSymbol,
+                       ValueRange{call,
+                                  getKernel(launch.getKernelName(), numImages),
+                                  widen(launch.getGridSizeX()),
+                                  widen(launch.getBlockSizeX()), places});
+  launch.erase();
+}
+
+void LaunchLowering::lower(func::FuncOp function, int64_t numImages) {
+  SmallVector<gpu::LaunchFuncOp> launches;
+  function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
+  if (!module.lookupSymbol(kEnqueueSymbol)) {
+    builder.setInsertionPointToEnd(module.getBody());
+    LLVM::LLVMFuncOp::create(builder, module.getLoc(), kEnqueueSymbol,
+                             LLVM::LLVMFunctionType::get(
+                                 LLVM::LLVMVoidType::get(module.getContext()),
+                                 {i64, pointer, i64, i64, pointer}));
+  }
+  // The last argument says which call the launches belong to.
+  if (failed(function.insertArgument(function.getNumArguments(), i64, {},
+                                     function.getLoc())))
+    return;
+  function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
+  for (gpu::LaunchFuncOp launch : launches)
+    lower(launch, function.getArguments().back(), numImages);
+}
+
+namespace {
+struct LowerLaunches final
+    : mlir::posenc::impl::PosencLowerLaunchesPassBase<LowerLaunches> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    LaunchLowering lowering(getOperation());
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (function->hasAttr(PosencDialect::kAbiAttrName) &&
+          !function->hasAttr(PosencDialect::kLaunchesAttrName))
+        lowering.lower(function, numImages);
+  }
+};
+} // namespace

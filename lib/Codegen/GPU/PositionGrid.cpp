@@ -1,0 +1,88 @@
+//===- PositionGrid.cpp - which positions a thread has ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionGrid.h"
+
+#include "LoopSizes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+PositionGrid::PositionGrid(OpBuilder &host, GpuKernel &kernel,
+                           PositionalOpInterface op, int64_t positionsPerTile)
+    : positionsPerTile(positionsPerTile) {
+  Location loc = op.getLoc();
+  SmallVector<Value> hostSizes = getLoopSizes(host, op);
+  for (Value size : hostSizes)
+    sizes.push_back(kernel.addIndex(host, size));
+  Value last = host.createOrFold<arith::CeilDivUIOp>(
+      loc, hostSizes.pop_back_val(), createIndex(host, loc, positionsPerTile));
+  tilesOfLast = kernel.addIndex(host, last);
+  numTiles = last;
+  for (Value size : hostSizes)
+    numTiles = host.createOrFold<arith::MulIOp>(loc, numTiles, size);
+}
+
+PositionGrid::Tile PositionGrid::getTile(OpBuilder &builder, Location loc,
+                                         Value number) const {
+  Tile tile{SmallVector<Value>(sizes.size()), sizes.back()};
+  for (int64_t loop = sizes.size() - 1; loop > 0; --loop) {
+    Value size = loop + 1 == int64_t(sizes.size()) ? tilesOfLast : sizes[loop];
+    std::tie(number, tile.loops[loop]) = divide32(builder, loc, number, size);
+  }
+  tile.loops.front() = number;
+  tile.loops.back() = builder.createOrFold<arith::MulIOp>(
+      loc, tile.loops.back(), createIndex(builder, loc, positionsPerTile));
+  return tile;
+}
+
+std::pair<SmallVector<Value>, Value>
+PositionGrid::getLoops(OpBuilder &builder, Location loc, const Tile &tile,
+                       Value number) const {
+  SmallVector<Value> loops(tile.loops);
+  if (positionsPerTile == 1)
+    return {loops, nullptr};
+  Value at = arith::AddIOp::create(builder, loc, loops.back(), number);
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                       at, tile.end);
+  Value last = arith::SubIOp::create(builder, loc, tile.end,
+                                     createIndex(builder, loc, 1));
+  loops.back() = arith::MinUIOp::create(builder, loc, at, last);
+  return {loops, exists};
+}
+
+KernelPositions::KernelPositions(OpBuilder &host, GpuKernel &kernel,
+                                 Value positions) {
+  if (isa<MemRefType>(positions.getType()))
+    tensor = kernel.addTensor(host, positions);
+  else
+    scalar = kernel.addIndex(host, positions);
+}
+
+PositionPhases::Position KernelPositions::load(OpBuilder &builder, Location loc,
+                                               const PositionPhases &phases,
+                                               ValueRange loops) const {
+  if (scalar)
+    return phases.loadPosition(builder, loc, scalar, loops);
+  int64_t numAxes = tensor.strides.size() - loops.size();
+  SmallVector<Value> values;
+  for (int64_t axis = 0; axis < std::max<int64_t>(numAxes, 1); ++axis) {
+    SmallVector<Value> indices(numAxes, createIndex(builder, loc, axis));
+    llvm::append_range(indices, loops);
+    Value at = getOffset(builder, loc, indices, tensor.strides);
+    values.push_back(memref::LoadOp::create(builder, loc, tensor.memref, at));
+  }
+  return phases.createPosition(builder, loc, values);
+}

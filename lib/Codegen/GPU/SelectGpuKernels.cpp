@@ -1,0 +1,73 @@
+//===- SelectGpuKernels.cpp - which functions go to the GPU -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCSELECTGPUKERNELSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Whether an operation on memrefs is one that we have kernels for, or only
+/// says where they have their memory.
+static bool isSupported(Operation *op) {
+  return isa<RopeOp, RotateOp, SincosOp, SinusoidalOp, func::FuncOp,
+             func::ReturnOp, memref::DimOp, memref::CastOp, memref::SubViewOp,
+             memref::CollapseShapeOp, memref::ExpandShapeOp,
+             memref::ReinterpretCastOp, memref::ExtractStridedMetadataOp>(op) ||
+         isa<arith::ArithDialect>(op->getDialect());
+}
+
+/// What the GPU has no kernel for, or else memory that nobody gives it.
+static Operation *findObstacle(func::FuncOp function) {
+  Operation *obstacle = nullptr;
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isSupported(op))
+      return WalkResult::advance();
+    obstacle = op;
+    return isa<memref::AllocOp>(op) ? WalkResult::advance()
+                                    : WalkResult::interrupt();
+  });
+  return obstacle;
+}
+
+namespace {
+struct SelectGpuKernels final
+    : mlir::posenc::impl::PosencSelectGpuKernelsPassBase<SelectGpuKernels> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (auto function :
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      Operation *obstacle = findObstacle(function);
+      if (!obstacle)
+        continue;
+      if (function->hasAttr(PosencDialect::kAbiAttrName)) {
+        bool isMemory = isa<memref::AllocOp>(obstacle);
+        InFlightDiagnostic warning =
+            function.emitWarning()
+            << "'" << function.getName() << "' is left out for the GPU: "
+            << (isMemory ? "it needs memory for what is between its operations"
+                         : "it has operations that only a CPU runs");
+        warning.attachNote(obstacle->getLoc())
+            << "such as '" << obstacle->getName() << "'";
+      }
+      function.erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,93 @@
+//===- SharedTable.cpp - cos and sin that threads share ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SharedTable.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+using Entry = PositionSteps::Entry;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
+                               const PositionSteps &steps,
+                               const PositionSteps::Position &anchor,
+                               Value first, int64_t lanes) {
+  auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
+    Entry entry = steps.roundPhase(
+        b, l, steps.getPhases().emit(b, l, anchor, first, lanes, isShort));
+    scf::YieldOp::create(b, l, ValueRange{entry.cos, entry.sin});
+  };
+  auto branch = scf::IfOp::create(
+      builder, loc, anchor.isShort,
+      [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/true); },
+      [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/false); });
+  return {branch.getResult(0), branch.getResult(1)};
+}
+
+Entry mlir::posenc::emitEntry(OpBuilder &builder, Location loc,
+                              const PositionSteps &steps,
+                              const PositionSteps::Position &position,
+                              Value first, int64_t lanes) {
+  if (!steps.hasRuns())
+    return emitAnchor(builder, loc, steps, position, first, lanes);
+  Entry anchor =
+      emitAnchor(builder, loc, steps, steps.getAnchor(builder, loc, position),
+                 first, lanes);
+  return steps.rotate(builder, loc, position, anchor, first);
+}
+
+SharedTable::SharedTable(GpuKernel &kernel, int64_t positions, int64_t numPairs,
+                         Type compute)
+    : positions(positions), numPairs(numPairs), compute(compute),
+      cos(kernel.addShared({positions * numPairs}, compute)),
+      sin(kernel.addShared({positions * numPairs}, compute)) {}
+
+void SharedTable::fill(OpBuilder &builder, Location loc, Value thread,
+                       int64_t threads, Emit emit) const {
+  auto fillOne = [&](OpBuilder &b, Location l, Value at) {
+    auto [position, pair] = divide32(b, l, at, createIndex(b, l, numPairs));
+    Entry entry = emit(b, l, position, pair);
+    vector::StoreOp::create(b, l, entry.cos, cos, at);
+    vector::StoreOp::create(b, l, entry.sin, sin, at);
+  };
+  Value end = createIndex(builder, loc, positions * numPairs);
+  scf::ForOp::create(builder, loc, thread, end,
+                     createIndex(builder, loc, threads), ValueRange(),
+                     [&](OpBuilder &b, Location l, Value at, ValueRange) {
+                       fillOne(b, l, at);
+                       scf::YieldOp::create(b, l);
+                     });
+  gpu::BarrierOp::create(builder, loc);
+}
+
+Entry SharedTable::load(OpBuilder &builder, Location loc, Value position,
+                        Value pair, int64_t lanes) const {
+  Value at = arith::AddIOp::create(
+      builder, loc, pair,
+      builder.createOrFold<arith::MulIOp>(loc, position,
+                                          createIndex(builder, loc, numPairs)));
+  auto type = VectorType::get({lanes}, compute);
+  // Whole vectors divide the row, or are of one lane.
+  int64_t bytes = lanes * compute.getIntOrFloatBitWidth() / 8;
+  auto load = [&](Value table) -> Value {
+    return vector::LoadOp::create(builder, loc, type, table, at,
+                                  /*nontemporal=*/false,
+                                  llvm::MaybeAlign(std::min<int64_t>(
+                                      bytes, GpuKernel::kSharedAlignment)));
+  };
+  return {load(cos), load(sin)};
+}

@@ -1,0 +1,52 @@
+//===- SharedTable.h - cos and sin that a block's threads share -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_SHAREDTABLE_H
+#define POSENC_LIB_CODEGEN_GPU_SHAREDTABLE_H
+
+#include "GpuKernel.h"
+#include "PositionSteps.h"
+
+namespace mlir::posenc {
+
+/// The cos and sin of vectors of pairs from number `first` on, each as a kernel
+/// emits it without a table: by the short way or by the long one, in a branch.
+PositionSteps::Entry emitEntry(OpBuilder &builder, Location loc,
+                               const PositionSteps &steps,
+                               const PositionSteps::Position &position,
+                               Value first, int64_t lanes);
+/// What `rotate` wants of a position's anchor.
+PositionSteps::Entry emitAnchor(OpBuilder &builder, Location loc,
+                                const PositionSteps &steps,
+                                const PositionSteps::Position &anchor,
+                                Value first, int64_t lanes);
+
+/// The cos and sin of the positions of a block.
+class SharedTable {
+public:
+  SharedTable(GpuKernel &kernel, int64_t positions, int64_t numPairs,
+              Type compute);
+
+  /// Fills the table, a thread after the other an entry, and waits for all.
+  using Emit = function_ref<PositionSteps::Entry(OpBuilder &, Location,
+                                                 Value position, Value pair)>;
+  void fill(OpBuilder &builder, Location loc, Value thread, int64_t threads,
+            Emit emit) const;
+
+  PositionSteps::Entry load(OpBuilder &builder, Location loc, Value position,
+                            Value pair, int64_t lanes) const;
+
+private:
+  int64_t positions, numPairs;
+  Type compute;
+  Value cos, sin;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_SHAREDTABLE_H

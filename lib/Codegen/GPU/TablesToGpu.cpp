@@ -1,0 +1,320 @@
+//===- TablesToGpu.cpp - tables of cos and sin as GPU kernels ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread has 16 bytes of a row, and of the rows of a run of positions. It
+// keeps the anchor of its pairs in registers for as long as the positions have
+// the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionGrid.h"
+#include "SharedTable.h"
+
+#include "ElementwiseBuilder.h"
+#include "LoopSizes.h"
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_CONVERTPOSENCSINUSOIDALTOGPUPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+using Entry = PositionSteps::Entry;
+using Position = PositionSteps::Position;
+
+/// Threads of a block: the table needs no more of each other.
+static constexpr int64_t kThreads = 128;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+namespace {
+/// Where the cosines and the sines go.
+struct Places {
+  Value cos, sin;
+  int64_t cosLane = 0, sinLane = 0;
+  /// Whether both are side by side, sin first.
+  bool zipped = false;
+};
+
+/// A kernel that writes a table.
+class TableKernel {
+public:
+  TableKernel(OpBuilder &host, GpuKernel &kernel, PositionalOpInterface op,
+              FrequenciesAttr frequencies, AxesAttr axes, Value positions,
+              const Places &places, int64_t pairs, int64_t accessLanes);
+  void emit();
+  Value getNumBlocks(OpBuilder &host) const;
+
+private:
+  struct Anchor {
+    SmallVector<Value> axes;
+    Entry entry;
+  };
+  SmallVector<Value> getInitialAnchor();
+  Entry rotate(const Position &position, const Anchor &anchor);
+  Anchor updateAnchor(const Position &position, const Anchor &old);
+  Entry mend(const Position &position, const Entry &entry);
+  Value round(Value entries);
+  void write(const Entry &entry, ValueRange loops);
+
+  OpBuilder &b;
+  Location loc;
+  Places places;
+  Type element;
+  int64_t numPairs, pairs, accessLanes;
+  GpuKernel::Tensor cos, sin;
+  PositionGrid grid;
+  KernelPositions positions;
+  Value numTiles;
+  PositionSteps steps;
+  /// The first pair of a thread.
+  Value first;
+};
+} // namespace
+
+TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
+                         PositionalOpInterface op, FrequenciesAttr frequencies,
+                         AxesAttr axes, Value positions, const Places &places,
+                         int64_t pairs, int64_t accessLanes)
+    : b(kernel.getBody()), loc(op.getLoc()), places(places),
+      element(getElementTypeOrSelf(places.cos.getType())),
+      numPairs(frequencies.getNumPairs()), pairs(pairs),
+      accessLanes(accessLanes), cos(kernel.addTensor(host, places.cos)),
+      sin(places.sin == places.cos ? cos : kernel.addTensor(host, places.sin)),
+      grid(host, kernel, op, PositionSteps::kRun),
+      positions(host, kernel, positions),
+      numTiles(kernel.addIndex(host, grid.getNumTiles())),
+      steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
+            element, TableUse::Entries, llvm::to_vector(llvm::seq(numPairs))) {}
+
+/// No position has the anchor of odd number.
+SmallVector<Value> TableKernel::getInitialAnchor() {
+  SmallVector<Value> values(steps.getNumAxes(),
+                            arith::ConstantIntOp::create(b, loc, 1, 64));
+  auto type = VectorType::get({pairs}, steps.getAnchorType());
+  values.append(2, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  return values;
+}
+
+TableKernel::Anchor TableKernel::updateAnchor(const Position &position,
+                                              const Anchor &old) {
+  Position mine = steps.getAnchor(b, loc, position);
+  Value differs;
+  for (auto [value, before] : llvm::zip_equal(mine.axes, old.axes)) {
+    Value change = arith::XOrIOp::create(b, loc, value, before);
+    differs = differs ? arith::OrIOp::create(b, loc, differs, change) : change;
+  }
+  Value isOther =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, differs,
+                            arith::ConstantIntOp::create(b, loc, 0, 64));
+  auto branch = scf::IfOp::create(
+      b, loc, isOther,
+      [&](OpBuilder &nested, Location l) {
+        Entry entry = emitAnchor(nested, l, steps, mine, first, pairs);
+        scf::YieldOp::create(nested, l, ValueRange{entry.cos, entry.sin});
+      },
+      [&](OpBuilder &nested, Location l) {
+        scf::YieldOp::create(nested, l,
+                             ValueRange{old.entry.cos, old.entry.sin});
+      });
+  return {mine.axes, {branch.getResult(0), branch.getResult(1)}};
+}
+
+Entry TableKernel::mend(const Position &position, const Entry &entry) {
+  if (!steps.canBeSmall())
+    return entry;
+  // One by one: not every target has reductions.
+  Value least;
+  for (Value value : {entry.cos, entry.sin}) {
+    Value magnitude = steps.getMagnitude(b, loc, value, first);
+    for (int64_t lane = 0; lane < pairs; ++lane) {
+      Value mine = vector::ExtractOp::create(b, loc, magnitude, lane);
+      least = least ? arith::MinSIOp::create(b, loc, least, mine) : mine;
+    }
+  }
+  auto branch = scf::IfOp::create(
+      b, loc, steps.isSmall(b, loc, least),
+      [&](OpBuilder &nested, Location l) {
+        Entry mended = steps.mend(nested, l, position, first, entry);
+        scf::YieldOp::create(nested, l, ValueRange{mended.cos, mended.sin});
+      },
+      [&](OpBuilder &nested, Location l) {
+        scf::YieldOp::create(nested, l, ValueRange{entry.cos, entry.sin});
+      });
+  return {branch.getResult(0), branch.getResult(1)};
+}
+
+/// Entries in the type of the table. To bf16, half away from zero, as the CPU
+/// does it.
+Value TableKernel::round(Value entries) {
+  auto type = cast<VectorType>(entries.getType());
+  if (type.getElementType() == element)
+    return entries;
+  if (!element.isBF16())
+    return arith::TruncFOp::create(b, loc, type.clone(element), entries);
+  ElementwiseBuilder e(b, loc, entries);
+  Value bits = e.cast<arith::BitcastOp>(b.getI32Type(), entries);
+  bits = e.shru(e.addi(bits, e.i32(0x8000)), e.i32(16));
+  bits = e.cast<arith::TruncIOp>(b.getIntegerType(16), bits);
+  return arith::BitcastOp::create(b, loc, type.clone(element), bits);
+}
+
+void TableKernel::write(const Entry &entry, ValueRange loops) {
+  auto store = [&](const GpuKernel::Tensor &tensor, Value lanes, Value lane,
+                   int64_t offset) {
+    SmallVector<Value> indices(loops);
+    indices.push_back(
+        b.createOrFold<arith::AddIOp>(loc, lane, createIndex(b, loc, offset)));
+    storeLanes(b, loc, lanes, tensor.memref,
+               getOffset(b, loc, indices, tensor.strides), accessLanes);
+  };
+  if (places.zipped) {
+    Value both = vector::InterleaveOp::create(b, loc, round(entry.sin),
+                                              round(entry.cos));
+    Value lane = arith::MulIOp::create(b, loc, first, createIndex(b, loc, 2));
+    return store(cos, both, lane, 0);
+  }
+  store(cos, round(entry.cos), first, places.cosLane);
+  store(sin, round(entry.sin), first, places.sinLane);
+}
+
+Value TableKernel::getNumBlocks(OpBuilder &host) const {
+  Value columns = createIndex(host, loc, numPairs / pairs);
+  Value all = arith::MulIOp::create(host, loc, grid.getNumTiles(), columns);
+  return arith::CeilDivUIOp::create(host, loc, all,
+                                    createIndex(host, loc, kThreads));
+}
+
+void TableKernel::emit() {
+  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  Value number = arith::AddIOp::create(
+      b, loc, thread,
+      arith::MulIOp::create(b, loc, block, createIndex(b, loc, kThreads)));
+  auto [tileNumber, column] =
+      divide32(b, loc, number, createIndex(b, loc, numPairs / pairs));
+  first = arith::MulIOp::create(b, loc, column, createIndex(b, loc, pairs));
+  OpBuilder::InsertionGuard guard(b);
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                       tileNumber, numTiles);
+  auto branch = scf::IfOp::create(b, loc, exists, /*withElse=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+
+  PositionGrid::Tile tile = grid.getTile(b, loc, tileNumber);
+  // Up to the end of the grid: no position twice.
+  Value rest = arith::SubIOp::create(b, loc, tile.end, tile.loops.back());
+  Value count = arith::MinUIOp::create(
+      b, loc, rest, createIndex(b, loc, PositionSteps::kRun));
+  SmallVector<Value> initial;
+  if (steps.hasRuns())
+    initial = getInitialAnchor();
+  auto loop = scf::ForOp::create(b, loc, createIndex(b, loc, 0), count,
+                                 createIndex(b, loc, 1), initial);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> loops = tile.loops;
+  loops.back() =
+      arith::AddIOp::create(b, loc, loops.back(), loop.getInductionVar());
+  Position position = positions.load(b, loc, steps.getPhases(), loops);
+  if (!steps.hasRuns()) {
+    write(emitEntry(b, loc, steps, position, first, pairs), loops);
+    return;
+  }
+  ValueRange before = loop.getRegionIterArgs();
+  Anchor anchor =
+      updateAnchor(position, {llvm::to_vector(before.drop_back(2)),
+                              {before[before.size() - 2], before.back()}});
+  Entry entry = steps.rotate(b, loc, position, anchor.entry, first);
+  write(mend(position, entry), loops);
+  SmallVector<Value> after(anchor.axes);
+  after.append({anchor.entry.cos, anchor.entry.sin});
+  scf::YieldOp::create(b, loc, after);
+}
+
+static void convertTable(OpBuilder &builder, PositionalOpInterface op,
+                         FrequenciesAttr frequencies, AxesAttr axes,
+                         Value positions, const Places &places) {
+  Location loc = op.getLoc();
+  Type element = getElementTypeOrSelf(places.cos.getType());
+  int64_t numPairs = frequencies.getNumPairs();
+  int64_t access =
+      getAccessLanes(element, {places.zipped ? 2 * numPairs : numPairs});
+  int64_t pairs = places.zipped ? std::max<int64_t>(access / 2, 1) : access;
+  auto emit = [&](OpBuilder &host, bool isWide) {
+    GpuKernel kernel(op, isWide ? "" : "_narrow", kThreads);
+    TableKernel table(host, kernel, op, frequencies, axes, positions, places,
+                      pairs, isWide ? access : 1);
+    table.emit();
+    kernel.launch(host, table.getNumBlocks(host));
+  };
+  if (access == 1)
+    return emit(builder, /*isWide=*/false);
+  SmallVector<Value> memrefs{places.cos};
+  if (places.sin != places.cos)
+    memrefs.push_back(places.sin);
+  scf::IfOp::create(
+      builder, loc, areAligned(builder, loc, memrefs, access),
+      [&](OpBuilder &host, Location l) {
+        emit(host, /*isWide=*/true);
+        scf::YieldOp::create(host, l);
+      },
+      [&](OpBuilder &host, Location l) {
+        emit(host, /*isWide=*/false);
+        scf::YieldOp::create(host, l);
+      });
+}
+
+namespace {
+struct ConvertPosencSinusoidalToGpu final
+    : mlir::posenc::impl::ConvertPosencSinusoidalToGpuPassBase<
+          ConvertPosencSinusoidalToGpu> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> operations;
+    getOperation().walk([&](Operation *op) {
+      if (isa<SincosOp, SinusoidalOp>(op))
+        operations.push_back(op);
+    });
+    for (Operation *op : operations) {
+      if (failed(checkBuffers(op)))
+        return signalPassFailure();
+      OpBuilder builder(op);
+      auto positional = cast<PositionalOpInterface>(op);
+      if (auto sincos = dyn_cast<SincosOp>(op)) {
+        convertTable(builder, positional, sincos.getFrequencies(),
+                     sincos.getAxesAttr(), sincos.getPositions(),
+                     {sincos.getInits()[0], sincos.getInits()[1]});
+      } else {
+        auto sinusoidal = cast<SinusoidalOp>(op);
+        FrequenciesAttr frequencies = sinusoidal.getFrequencies();
+        Value init = sinusoidal.getInits().front();
+        bool sinFirst = sinusoidal.getOrder() == TableOrder::SinCos;
+        int64_t half = frequencies.getNumPairs();
+        convertTable(builder, positional, frequencies, /*axes=*/nullptr,
+                     sinusoidal.getPositions(),
+                     {init, init, sinFirst ? half : 0, sinFirst ? 0 : half,
+                      sinusoidal.getOrder() == TableOrder::Interleaved});
+      }
+      op->erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,53 @@
+//===- LoopSizes.cpp - the grid of an operation on memrefs ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoopSizes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
+                               int64_t dim) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.isDynamicDim(dim))
+    return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));
+  return memref::DimOp::create(builder, loc, memref, dim);
+}
+
+SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
+                                              PositionalOpInterface op) {
+  SmallVector<Value> sizes(op.getNumLoops());
+  OpOperand &init = *cast<DestinationStyleOpInterface>(op.getOperation())
+                         .getDpsInitsMutable()
+                         .begin();
+  for (auto [dim, symbol] :
+       llvm::enumerate(op.getDimSymbols(init.getOperandNumber())))
+    if (symbol >= 0 && symbol < op.getNumLoops())
+      sizes[symbol] = getDimSize(builder, op.getLoc(), init.get(), dim);
+  return sizes;
+}
+
+LogicalResult mlir::posenc::checkBuffers(Operation *op) {
+  if (!op->getParentOfType<FunctionOpInterface>() ||
+      !op->getParentOfType<ModuleOp>())
+    return op->emitOpError("expected to be in a function of a module");
+  for (Value operand : op->getOperands()) {
+    if (isa<TensorType>(operand.getType()))
+      return op->emitOpError("expected memrefs: bufferize first");
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (type && type.getRank() > 0 && !type.isLastDimUnitStride())
+      return op->emitOpError("expected a contiguous last dimension, got ")
+             << type;
+  }
+  return success();
+}

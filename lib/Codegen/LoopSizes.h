@@ -1,0 +1,28 @@
+//===- LoopSizes.h - the grid of an operation on memrefs --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_LOOPSIZES_H
+#define POSENC_LIB_CODEGEN_LOOPSIZES_H
+
+#include "posenc/IR/Posenc.h"
+
+namespace mlir::posenc {
+
+/// The size of a memref's dimension, a constant where it is static.
+Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
+
+/// The sizes of the loops of a positional operation on memrefs.
+SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
+
+/// Emits an error unless the operation is in a function, on memrefs whose last
+/// dimension is contiguous.
+LogicalResult checkBuffers(Operation *op);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_LOOPSIZES_H

@@ -1,0 +1,37 @@
+//===- PosencToGpu.cpp - pipeline from posenc to GPU kernels ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager) {
+  // As for the CPU, so that both have the same signatures.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createPosencFuseRopesPass());
+  manager.addPass(createPosencCreateKernelsPass());
+  manager.addPass(bufferization::createEmptyTensorEliminationPass());
+  manager.addPass(createPosencBufferizeKernelsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // Copies of a tensor to itself show as such only now.
+  manager.addPass(createCanonicalizerPass());
+
+  manager.addPass(createPosencSelectGpuKernelsPass());
+  manager.addPass(createConvertPosencRopeToGpuPass());
+  manager.addPass(createConvertPosencSinusoidalToGpuPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}

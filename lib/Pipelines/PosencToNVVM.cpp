@@ -1,0 +1,39 @@
+//===- PosencToNVVM.cpp - pipeline from GPU kernels to NVVM -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Pipelines/Pipelines.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
+                                          const PosencToNVVMOptions &options) {
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+  // Before convert-gpu-to-nvvm, which would make calls of libdevice.
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  // After it, as it alone knows the address space of shared memory.
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  GpuNVVMAttachTargetOptions target;
+  target.chip = options.chip;
+  target.features = options.features;
+  target.optLevel = 3;
+  manager.addPass(createGpuNVVMAttachTarget(target));
+}

@@ -1,0 +1,44 @@
+//===- sinusoidal-to-gpu.mlir - tables as GPU kernels ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --convert-posenc-sinusoidal-to-gpu --canonicalize --cse --split-input-file | FileCheck %s
+
+// 16 positions each, with the anchor in registers.
+// CHECK-LABEL: gpu.func @interleaved(
+// CHECK: scf.for %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (i64, vector<2xf64>, vector<2xf64>)
+// CHECK: %[[OTHER:.*]] = arith.cmpi ne
+// CHECK: scf.if %[[OTHER]] -> (vector<2xf64>, vector<2xf64>)
+// Entries next to zero come from their own phase.
+// CHECK: %[[SMALL:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i32
+// CHECK: scf.if %[[SMALL]] -> (vector<2xf32>, vector<2xf32>)
+// CHECK: vector.interleave
+// CHECK: vector.store %{{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+func.func @interleaved(%p: memref<?xi32>, %t: memref<?x16xf32>) {
+  posenc.sinusoidal interleaved #posenc.frequencies<dim = 16> positions(%p : memref<?xi32>) outs(%t : memref<?x16xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: gpu.func @apart(
+// CHECK-COUNT-2: vector.store %{{.*}} {alignment = 16 : i64} : memref<?xbf16>, vector<8xbf16>
+func.func @apart(%p: memref<?xi64>, %c: memref<?x8xbf16>, %s: memref<?x8xbf16>) {
+  posenc.sincos <dim = 16> positions(%p : memref<?xi64>) outs(%c, %s : memref<?x8xbf16>, memref<?x8xbf16>)
+  return
+}
+
+// -----
+
+// A table of f64 has no anchors.
+// CHECK-LABEL: gpu.func @wide(
+// CHECK-NOT: iter_args
+// CHECK: vector.store
+func.func @wide(%p: i64, %t: memref<?x16xf64>) {
+  posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> positions(%p : i64) outs(%t : memref<?x16xf64>)
+  return
+}
