@@ -1,0 +1,189 @@
+//===- Block.cpp - a block and its barriers ---------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lanes.h"
+
+using namespace llvm;
+
+namespace posenc::ptx {
+
+Block::Block(Execution &execution)
+    : execution(execution), shared(execution.sharedBytes),
+      sharedCells(execution.sharedBytes),
+      numWarps(divideCeil(execution.getThreads(), warpSize)) {
+  for (uint32_t i = 0; i < numWarps; ++i)
+    warps.push_back(std::make_unique<Warp>(*this, i));
+}
+
+void Block::run(uint32_t number) {
+  const std::array<uint32_t, 3> &grid = execution.shape.grid;
+  linear = number;
+  index = {number % grid[0], number / grid[0] % grid[1],
+           number / grid[0] / grid[1]};
+  tick = 1;
+  seen.assign(numWarps * numWarps, 0);
+  // Bytes that show where they are used.
+  std::fill(shared.begin(), shared.end(), 0xcd);
+  std::fill(sharedCells.begin(), sharedCells.end(), ShadowCell());
+  for (BarrierState &barrier : barriers)
+    barrier = BarrierState();
+  for (std::unique_ptr<Warp> &warp : warps)
+    warp->start();
+
+  bool isRandom = execution.options.seed;
+  std::vector<uint32_t> runnable;
+  while (!execution.hasFault()) {
+    runnable.clear();
+    bool haveAllEnded = true;
+    for (std::unique_ptr<Warp> &warp : warps) {
+      haveAllEnded &= warp->hasEnded();
+      if (warp->isRunnable())
+        runnable.push_back(warp->index);
+    }
+    if (haveAllEnded)
+      return;
+    if (runnable.empty())
+      return reportDeadlock();
+    if (isRandom) {
+      uint32_t which = execution.random() % runnable.size();
+      warps[runnable[which]]->run(1 + execution.random() % 64);
+      continue;
+    }
+    for (uint32_t warp : runnable) {
+      warps[warp]->run(~uint64_t(0));
+      if (execution.hasFault())
+        return;
+    }
+  }
+}
+
+void Block::reportDeadlock() {
+  std::string message = "no thread can go on: ";
+  const Warp *first = nullptr;
+  unsigned lane = 0, count = 0;
+  const Instruction *instruction = nullptr;
+  for (std::unique_ptr<Warp> &warp : warps) {
+    std::string wait = warp->describeWait();
+    if (wait.empty())
+      continue;
+    if (!first) {
+      first = warp.get();
+      instruction = warp->getWaiting(lane);
+    }
+    if (++count <= 4)
+      message += (count > 1 ? "; " : "") + wait;
+  }
+  execution.fault(FaultKind::Barrier, first, lane, instruction, message);
+}
+
+void Block::syncWarp(uint32_t warp) { seen[warp * numWarps + warp] = tick++; }
+
+uint32_t Block::countLive() const {
+  uint32_t count = 0;
+  for (const std::unique_ptr<Warp> &warp : warps)
+    count += __builtin_popcount(warp->getLive());
+  return count;
+}
+
+void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
+  unsigned lane = __builtin_ctz(mask);
+  const BarrierInfo &info = instruction.barrier;
+  auto getUniform = [&](unsigned operand, uint32_t &value) {
+    value = warp.get<uint32_t>(instruction.operands[operand], lane);
+    for (LaneMask rest = mask; rest; rest &= rest - 1)
+      if (warp.get<uint32_t>(instruction.operands[operand],
+                             __builtin_ctz(rest)) != value)
+        return false;
+    return true;
+  };
+  uint32_t id, count;
+  if (!getUniform(1, id) || !getUniform(2, count))
+    return warp.fault(FaultKind::Barrier, lane, instruction,
+                      "its lanes do not agree on the barrier");
+  if (id >= barriers.size())
+    return warp.fault(FaultKind::Barrier, lane, instruction,
+                      "barrier " + Twine(id) + " of 16");
+  if (info.hasCount && (count == 0 || count % warpSize))
+    return warp.fault(FaultKind::Barrier, lane, instruction,
+                      "a barrier for " + Twine(count) +
+                          " threads: a multiple of 32 is needed");
+  BarrierState &barrier = barriers[id];
+  if (!barrier.first) {
+    barrier.first = &instruction;
+    barrier.hasCount = info.hasCount;
+    barrier.expected = count;
+    barrier.value = info.kind == BarrierInfo::And;
+    barrier.seen.assign(numWarps, 0);
+  } else if (barrier.hasCount != info.hasCount || barrier.expected != count) {
+    return warp.fault(
+        FaultKind::Barrier, lane, instruction,
+        "barrier " + Twine(id) + " is for " +
+            (info.hasCount ? Twine(count) : Twine("all")) +
+            " threads here, for " +
+            (barrier.hasCount ? Twine(barrier.expected) : Twine("all")) +
+            " at line " + Twine(barrier.first->line));
+  }
+  // An aligned barrier counts whole warps.
+  bool isWhole = info.isAligned && info.hasCount;
+  barrier.arrived += isWhole ? warpSize : __builtin_popcount(mask);
+  if (info.kind >= BarrierInfo::And) {
+    LaneMask yes = warp.getPred(instruction.operands[3]) & mask;
+    if (info.kind == BarrierInfo::And)
+      barrier.value &= yes == mask;
+    else if (info.kind == BarrierInfo::Or)
+      barrier.value |= yes != 0;
+    else
+      barrier.value += __builtin_popcount(yes);
+  }
+  // What this warp has done and knows is over.
+  for (uint32_t i = 0; i < numWarps; ++i)
+    barrier.seen[i] =
+        std::max(barrier.seen[i], seen[warp.index * numWarps + i]);
+  barrier.seen[warp.index] = tick++;
+  if (info.kind == BarrierInfo::Arrive) {
+    warp.pass();
+  } else {
+    barrier.warps |= 1u << warp.index;
+    warp.blockAtBarrier(id);
+  }
+  if (barrier.hasCount && barrier.arrived > barrier.expected)
+    return warp.fault(FaultKind::Barrier, lane, instruction,
+                      Twine(barrier.arrived) + " threads at a barrier for " +
+                          Twine(barrier.expected));
+  checkBarriers();
+}
+
+void Block::checkBarriers() {
+  for (unsigned id = 0; id < barriers.size(); ++id) {
+    BarrierState &barrier = barriers[id];
+    if (!barrier.first)
+      continue;
+    uint32_t expected = barrier.hasCount ? barrier.expected : countLive();
+    if (barrier.arrived >= expected)
+      complete(id);
+  }
+}
+
+void Block::complete(uint8_t id) {
+  BarrierState barrier = std::move(barriers[id]);
+  barriers[id] = BarrierState();
+  ++execution.statistics.barriers;
+  // Those that waited have done nothing since they came.
+  for (LaneMask rest = barrier.warps; rest; rest &= rest - 1)
+    barrier.seen[__builtin_ctz(rest)] = tick;
+  ++tick;
+  for (LaneMask rest = barrier.warps; rest; rest &= rest - 1) {
+    uint32_t warp = __builtin_ctz(rest);
+    for (uint32_t i = 0; i < numWarps; ++i)
+      seen[warp * numWarps + i] =
+          std::max(seen[warp * numWarps + i], barrier.seen[i]);
+    warps[warp]->release(id, barrier.value);
+  }
+}
+
+} // namespace posenc::ptx

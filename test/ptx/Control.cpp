@@ -1,0 +1,100 @@
+//===- Control.cpp - branches, calls and returns ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lanes.h"
+
+using namespace llvm;
+
+namespace posenc::ptx {
+
+namespace {
+
+// How the machine goes on is Warp.cpp's affair; these only say which way.
+bool finishFlow(Decoder &d, Flow flow) {
+  d.out.flow = flow;
+  return d.finish(nullptr);
+}
+
+bool decodeBranch(Decoder &d) {
+  d.has(".uni");
+  return d.expectOperands(1) && d.label(0, d.out.target) &&
+         finishFlow(d, Flow::Branch);
+}
+
+bool decodeBranchTable(Decoder &d) {
+  if (!d.has(".idx"))
+    return d.fail("brx is known with .idx only");
+  d.has(".uni");
+  return d.expectOperands(2) && d.source(0, 4) && d.labels(1) &&
+         finishFlow(d, Flow::BranchTable);
+}
+
+// call (results), name, (parameters)
+bool decodeCall(Decoder &d) {
+  d.has(".uni");
+  const std::vector<OperandSyntax> &operands = d.getSyntax().operands;
+  const OperandSyntax *results = nullptr, *params = nullptr, *name = nullptr;
+  for (const OperandSyntax &operand : operands) {
+    if (operand.kind == OperandSyntax::List)
+      (name ? params : results) = &operand;
+    else if (operand.kind == OperandSyntax::Name && !name)
+      name = &operand;
+    else
+      return d.fail("a call by address is not known");
+  }
+  if (!name)
+    return d.fail("call of nothing");
+  return d.callee(*name) && d.callCopies(results, /*isResult=*/true) &&
+         d.callCopies(params, /*isResult=*/false) && finishFlow(d, Flow::Call);
+}
+
+template <Flow flow> bool decodePlain(Decoder &d) {
+  d.has(".uni");
+  return d.expectOperands(0) && finishFlow(d, flow);
+}
+
+void runNothing(Warp &, const Instruction &, LaneMask) {}
+
+// Order is kept anyway, and time is not simulated.
+bool decodeFence(Decoder &d) {
+  for (StringRef name :
+       {".sc", ".acq_rel", ".acquire", ".release", ".cta", ".cluster", ".gpu",
+        ".sys", ".gl", ".proxy", ".async", ".alias"})
+    d.has(name);
+  return d.expectOperands(0) && d.finish(runNothing);
+}
+
+bool decodeSleep(Decoder &d) {
+  Type type;
+  return d.takeType(type) && d.expectOperands(1) && d.source(0, 4) &&
+         d.finish(runNothing);
+}
+
+// Kernels of the same stream that overlap: here they never do.
+bool decodeDependents(Decoder &d) {
+  if (d.takeOneOf({".wait", ".launch_dependents"}).empty())
+    return d.fail("griddepcontrol of what?");
+  return d.expectOperands(0) && d.finish(runNothing);
+}
+
+} // namespace
+
+void addControlInstructions(OpcodeTable &table) {
+  table["bra"] = decodeBranch;
+  table["brx"] = decodeBranchTable;
+  table["call"] = decodeCall;
+  table["ret"] = decodePlain<Flow::Return>;
+  table["exit"] = decodePlain<Flow::Exit>;
+  table["trap"] = decodePlain<Flow::Trap>;
+  table["membar"] = decodeFence;
+  table["fence"] = decodeFence;
+  table["nanosleep"] = decodeSleep;
+  table["griddepcontrol"] = decodeDependents;
+}
+
+} // namespace posenc::ptx

@@ -1,0 +1,349 @@
+//===- Decoder.cpp - operands of one instruction ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+
+namespace posenc::ptx {
+
+Decoder::Decoder(FunctionDecoder &function, const InstructionSyntax &syntax)
+    : function(function), syntax(syntax), modifiers(syntax.modifiers) {}
+
+const ParseOptions &Decoder::getOptions() const { return function.options; }
+
+bool Decoder::fail(const Twine &message) {
+  return function.fail(syntax.line, message);
+}
+
+bool Decoder::has(StringRef modifier) {
+  auto *it = llvm::find(modifiers, modifier);
+  if (it == modifiers.end())
+    return false;
+  modifiers.erase(it);
+  return true;
+}
+
+StringRef Decoder::takeOneOf(ArrayRef<StringRef> candidates) {
+  for (auto *it = modifiers.begin(); it != modifiers.end(); ++it) {
+    if (!is_contained(candidates, *it))
+      continue;
+    StringRef result = *it;
+    modifiers.erase(it);
+    return result;
+  }
+  return "";
+}
+
+StringRef Decoder::takePrefixed(StringRef prefix) {
+  for (auto *it = modifiers.begin(); it != modifiers.end(); ++it) {
+    if (!it->starts_with(prefix))
+      continue;
+    StringRef result = *it;
+    modifiers.erase(it);
+    return result;
+  }
+  return "";
+}
+
+std::optional<Type> Decoder::takeOptionalType() {
+  for (auto *it = modifiers.begin(); it != modifiers.end(); ++it) {
+    if (std::optional<Type> type = parseType(*it)) {
+      modifiers.erase(it);
+      return type;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Decoder::takeType(Type &type) {
+  std::optional<Type> found = takeOptionalType();
+  if (!found)
+    return fail("'" + syntax.opcode + "' has no type that is known");
+  type = *found;
+  return true;
+}
+
+std::optional<Space> Decoder::takeSpace() {
+  for (auto *it = modifiers.begin(); it != modifiers.end(); ++it) {
+    if (std::optional<Space> space = parseSpace(*it)) {
+      modifiers.erase(it);
+      return space;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Decoder::expectOperands(unsigned count) {
+  if (syntax.operands.size() == count)
+    return true;
+  return fail("'" + syntax.opcode + "' has " + Twine(syntax.operands.size()) +
+              " operands; expected " + Twine(count));
+}
+
+bool Decoder::addDest(const OperandSyntax &operand, unsigned bytes,
+                      bool isWide) {
+  if (operand.kind != OperandSyntax::Name)
+    return fail("the result of '" + syntax.opcode + "' is no register");
+  // A place to throw values away.
+  if (operand.name == "_") {
+    operands.push_back(function.getSink(bytes));
+    return true;
+  }
+  std::optional<Operand> found =
+      function.lookUpRegister(syntax.scope, operand.name);
+  if (!found)
+    return fail("unknown register '" + operand.name + "'");
+  if (found->isPredicate)
+    return fail("'" + operand.name + "' is a predicate");
+  if (isWide ? found->bytes < bytes : found->bytes != bytes)
+    return fail("'" + operand.name + "' has " + Twine(unsigned(found->bytes)) +
+                " bytes; '" + syntax.opcode + "' gives " + Twine(bytes));
+  operands.push_back(*found);
+  writes.push_back(found->reg);
+  return true;
+}
+
+bool Decoder::addSource(const OperandSyntax &operand, unsigned bytes,
+                        bool isWide) {
+  switch (operand.kind) {
+  case OperandSyntax::Integer: {
+    int64_t value = operand.value;
+    if (bytes < 8 && !isIntN(8 * bytes, value) && !isUIntN(8 * bytes, value))
+      return fail("the number " + Twine(value) + " does not fit");
+    return constant(operand.value, bytes);
+  }
+  case OperandSyntax::Float:
+    if (operand.bytes != bytes)
+      return fail("a float of " + Twine(operand.bytes) + " bytes; '" +
+                  syntax.opcode + "' takes " + Twine(bytes));
+    return constant(operand.value, bytes);
+  case OperandSyntax::Name:
+    break;
+  default:
+    return fail("an operand of '" + syntax.opcode +
+                "' is no register or number");
+  }
+  if (operand.isNegated)
+    return fail("'!' is for predicates");
+  std::optional<Operand> found =
+      function.lookUpRegister(syntax.scope, operand.name);
+  if (!found) {
+    FunctionDecoder::Place place = function.lookUp(syntax.scope, operand.name);
+    if (place.kind == FunctionDecoder::Place::None)
+      return fail("unknown name '" + operand.name + "'");
+    if (bytes < 4)
+      return fail("an address has more bytes");
+    operands.push_back(function.addPlace(place, operand.offset, bytes));
+    return true;
+  }
+  if (found->isPredicate)
+    return fail("'" + operand.name + "' is a predicate");
+  if (operand.offset)
+    return fail("an offset of a register");
+  if (isWide ? found->bytes < bytes : found->bytes != bytes)
+    return fail("'" + operand.name + "' has " + Twine(unsigned(found->bytes)) +
+                " bytes; '" + syntax.opcode + "' takes " + Twine(bytes));
+  operands.push_back(*found);
+  if (found->reg != noRegister)
+    reads.push_back(found->reg);
+  return true;
+}
+
+bool Decoder::dest(const OperandSyntax &operand, unsigned bytes) {
+  return addDest(operand, bytes, /*isWide=*/false);
+}
+bool Decoder::source(const OperandSyntax &operand, unsigned bytes) {
+  return addSource(operand, bytes, /*isWide=*/false);
+}
+bool Decoder::wideDest(const OperandSyntax &operand, unsigned bytes) {
+  return addDest(operand, bytes, /*isWide=*/true);
+}
+bool Decoder::wideSource(const OperandSyntax &operand, unsigned bytes) {
+  return addSource(operand, bytes, /*isWide=*/true);
+}
+
+bool Decoder::predDest(const OperandSyntax &operand) {
+  if (operand.kind == OperandSyntax::Name && operand.name == "_") {
+    operands.push_back(function.getSink(4));
+    return true;
+  }
+  std::optional<Operand> found =
+      operand.kind == OperandSyntax::Name
+          ? function.lookUpRegister(syntax.scope, operand.name)
+          : std::nullopt;
+  if (!found || !found->isPredicate)
+    return fail("the result of '" + syntax.opcode + "' is a predicate");
+  operands.push_back(*found);
+  writes.push_back(found->reg);
+  return true;
+}
+
+bool Decoder::predSource(const OperandSyntax &operand) {
+  if (operand.kind == OperandSyntax::Integer) {
+    operands.push_back(function.addConstant(operand.value ? ~0u : 0u, 4));
+    return true;
+  }
+  std::optional<Operand> found =
+      operand.kind == OperandSyntax::Name
+          ? function.lookUpRegister(syntax.scope, operand.name)
+          : std::nullopt;
+  if (!found || !found->isPredicate)
+    return fail("'" + syntax.opcode + "' takes a predicate");
+  found->isNegated = operand.isNegated;
+  operands.push_back(*found);
+  reads.push_back(found->reg);
+  return true;
+}
+
+bool Decoder::constant(uint64_t value, unsigned bytes) {
+  operands.push_back(function.addConstant(value, bytes));
+  return true;
+}
+
+bool Decoder::address(unsigned index) {
+  const OperandSyntax &operand = syntax.operands[index];
+  if (operand.kind != OperandSyntax::Address)
+    return fail("'" + syntax.opcode + "' takes an address in brackets");
+  out.offset = operand.offset;
+  if (operand.name.empty())
+    return constant(0, 8);
+  OperandSyntax base;
+  base.name = operand.name;
+  std::optional<Operand> found =
+      function.lookUpRegister(syntax.scope, operand.name);
+  return source(base, found && found->bytes == 4 ? 4 : 8);
+}
+
+bool Decoder::uniformOperands(unsigned bytes) {
+  if (syntax.operands.empty())
+    return fail("'" + syntax.opcode + "' has no operands");
+  if (!dest(0, bytes))
+    return false;
+  for (unsigned i = 1; i < syntax.operands.size(); ++i)
+    if (!source(i, bytes))
+      return false;
+  return true;
+}
+
+void *Decoder::allocate(size_t size, size_t align) {
+  return function.program.allocator.Allocate(size, align);
+}
+
+bool Decoder::label(unsigned index, uint32_t &target) {
+  const OperandSyntax &operand = syntax.operands[index];
+  if (operand.kind != OperandSyntax::Name ||
+      !function.lookUpLabel(syntax.scope, operand.name, target))
+    return fail("unknown label '" + operand.name + "'");
+  return true;
+}
+
+bool Decoder::labels(unsigned index) {
+  StringRef name = syntax.operands[index].name;
+  for (const Scope *scope = syntax.scope; scope; scope = scope->parent) {
+    auto it = scope->branchTargets.find(name);
+    if (it == scope->branchTargets.end())
+      continue;
+    SmallVector<uint32_t> targets;
+    for (StringRef target : it->second)
+      if (!function.lookUpLabel(syntax.scope, target, targets.emplace_back()))
+        return fail("unknown label '" + target + "'");
+    out.targets = function.program.keep(ArrayRef<uint32_t>(targets));
+    return true;
+  }
+  return fail("unknown list of branches '" + name + "'");
+}
+
+bool Decoder::callee(const OperandSyntax &name) {
+  auto it = function.program.functionOf.find(name.name);
+  if (name.kind != OperandSyntax::Name ||
+      it == function.program.functionOf.end())
+    return fail("unknown function '" + name.name + "'");
+  const Function &target = function.program.functions[it->second];
+  if (target.isEntry || !target.isDefined)
+    return fail("'" + name.name + "' has no body to call");
+  out.target = it->second;
+  return true;
+}
+
+bool Decoder::callCopies(const OperandSyntax *list, bool isResult) {
+  const Function &target = function.program.functions[out.target];
+  ArrayRef<Param> params = isResult ? target.results : target.params;
+  ArrayRef<OperandSyntax> names;
+  if (list)
+    names = list->elements;
+  if (names.size() != params.size())
+    return fail("'" + target.name + "' has " + Twine(params.size()) +
+                (isResult ? " results" : " parameters"));
+  SmallVector<Instruction::Copy> copies;
+  for (auto [name, param] : zip(names, params)) {
+    FunctionDecoder::Place place = function.lookUp(syntax.scope, name.name);
+    if (place.kind != FunctionDecoder::Place::Fixed ||
+        place.address < laneParams || place.size != param.size)
+      return fail("'" + name.name + "' is no parameter of " +
+                  Twine(param.size) + " bytes");
+    uint32_t own = place.address - laneParams;
+    copies.push_back(isResult
+                         ? Instruction::Copy{param.offset, own, param.size}
+                         : Instruction::Copy{own, param.offset, param.size});
+  }
+  (isResult ? out.results : out.arguments) =
+      function.program.keep(ArrayRef<Instruction::Copy>(copies));
+  return true;
+}
+
+bool Decoder::finish(Handler handler) {
+  if (!modifiers.empty())
+    return fail("'" + modifiers.front() + "' is not known of '" +
+                syntax.opcode + "'");
+  if (!handler && out.flow == Flow::Next)
+    return fail("'" + syntax.opcode + "' is not known of this type");
+  out.run = handler;
+  Program &program = function.program;
+  if (!syntax.guard.empty()) {
+    std::optional<Operand> guard =
+        function.lookUpRegister(syntax.scope, syntax.guard);
+    if (!guard || !guard->isPredicate)
+      return fail("the guard '" + syntax.guard + "' is no predicate");
+    out.guard = *guard;
+    out.guard.isNegated = syntax.isGuardNegated;
+    out.hasGuard = true;
+  }
+  out.operands = program.keep(ArrayRef<Operand>(operands));
+  out.reads = program.keep(ArrayRef<uint32_t>(reads));
+  out.writes = program.keep(ArrayRef<uint32_t>(writes));
+  out.line = syntax.line;
+  out.name = function.internName(syntax);
+  return true;
+}
+
+const OpcodeTable &getOpcodes() {
+  static const OpcodeTable *table = [] {
+    auto *result = new OpcodeTable;
+    addIntegerInstructions(*result);
+    addMultiplyInstructions(*result);
+    addBitInstructions(*result);
+    addFloatInstructions(*result);
+    addFloatFunctions(*result);
+    addCompareInstructions(*result);
+    addConvertInstructions(*result);
+    addMoveInstructions(*result);
+    addMemoryInstructions(*result);
+    addAtomicInstructions(*result);
+    addControlInstructions(*result);
+    addBarrierInstructions(*result);
+    addWarpInstructions(*result);
+    return result;
+  }();
+  return *table;
+}
+
+} // namespace posenc::ptx

@@ -1,0 +1,335 @@
+//===- Device.cpp - devices, contexts and names of the stand-in driver -*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace llvm;
+
+namespace posenc::fakecuda {
+
+thread_local std::vector<Context *> contexts;
+thread_local CaptureMode threadMode = CaptureMode::Global;
+
+static std::vector<Symbol> &getMutableSymbols() {
+  static std::vector<Symbol> symbols;
+  return symbols;
+}
+const std::vector<Symbol> &getSymbols() { return getMutableSymbols(); }
+RegisterSymbol::RegisterSymbol(const char *name, void *address) {
+  getMutableSymbols().push_back({name, address});
+}
+
+static uint64_t getNumber(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  uint64_t value;
+  if (!text || StringRef(text).getAsInteger(10, value))
+    return otherwise;
+  return value;
+}
+
+Driver::Driver() {
+  capability = getNumber("POSENC_FAKE_CUDA_SM", 90);
+  seed = getNumber("POSENC_FAKE_CUDA_SEED", 0);
+  if (const char *path = std::getenv("POSENC_FAKE_CUDA_LOG"))
+    log = path;
+}
+
+// Never destroyed: others' destructors may still call.
+Driver &Driver::get() {
+  static Driver *driver = new Driver;
+  return *driver;
+}
+
+void Driver::note(const Twine &line) {
+  if (log.empty())
+    return;
+  std::error_code error;
+  raw_fd_ostream os(log, error, sys::fs::OF_Append);
+  if (!error)
+    os << line << "\n";
+}
+
+unsigned Driver::getSharedLimit() const {
+  switch (capability) {
+  case 70:
+    return 96 << 10;
+  case 75:
+    return 64 << 10;
+  case 80:
+  case 87:
+    return 163 << 10;
+  case 86:
+  case 89:
+  case 120:
+    return 99 << 10;
+  default:
+    return 227 << 10;
+  }
+}
+
+CUresult checkReady(const Driver &driver) {
+  if (!driver.isInitialized)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  if (contexts.empty() || !contexts.back())
+    return CUDA_ERROR_INVALID_CONTEXT;
+  return driver.sticky;
+}
+
+} // namespace posenc::fakecuda
+
+using namespace posenc::fakecuda;
+
+POSENC_CUDA cuInit(unsigned flags) {
+  Driver &driver = Driver::get();
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+  if (flags)
+    return CUDA_ERROR_INVALID_VALUE;
+  driver.isInitialized = true;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuInit)
+
+POSENC_CUDA cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDriverGetVersion)
+
+POSENC_CUDA cuDeviceGetCount(int *count) {
+  if (!Driver::get().isInitialized)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDeviceGetCount)
+
+POSENC_CUDA cuDeviceGet(CUdevice *device, int ordinal) {
+  if (!Driver::get().isInitialized)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  if (ordinal != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDeviceGet)
+
+POSENC_CUDA cuDeviceGetName(char *name, int length, CUdevice device) {
+  if (device != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  if (length <= 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::snprintf(name, length, "Posenc PTX interpreter");
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDeviceGetName)
+
+POSENC_CUDA cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
+  if (device != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *bytes = size_t(16) << 30;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDeviceTotalMem_v2)
+
+POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
+  Driver &driver = Driver::get();
+  if (device != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  switch (attribute) {
+  case 1: // threads of a block
+  case 2:
+  case 3:
+    *value = 1024;
+    break;
+  case 4:
+    *value = 64;
+    break;
+  case 5: // blocks of a grid
+    *value = 0x7fffffff;
+    break;
+  case 6:
+  case 7:
+    *value = 65535;
+    break;
+  case 8: // shared memory of a block
+    *value = 48 << 10;
+    break;
+  case 9: // constants
+    *value = 64 << 10;
+    break;
+  case 10: // warp
+    *value = 32;
+    break;
+  case 12: // registers
+  case 82:
+    *value = 65536;
+    break;
+  case 13: // kHz
+    *value = 1980000;
+    break;
+  case 16: // multiprocessors
+    *value = 132;
+    break;
+  case 36: // kHz of the memory
+    *value = 2619000;
+    break;
+  case 37: // bits of its bus
+    *value = 5120;
+    break;
+  case 38: // second cache
+    *value = 50 << 20;
+    break;
+  case 39: // threads of a multiprocessor
+    *value = 2048;
+    break;
+  case 41: // unified addresses
+    *value = 1;
+    break;
+  case 75:
+    *value = driver.capability / 10;
+    break;
+  case 76:
+    *value = driver.capability % 10;
+    break;
+  case 81: // shared memory of a multiprocessor
+    *value = driver.getSharedLimit() + 1024;
+    break;
+  case 83:  // managed memory
+  case 95:  // cooperative launches
+  case 115: // pools
+    *value = 0;
+    break;
+  case 97: // shared memory of a block that asks for it
+    *value = driver.getSharedLimit();
+    break;
+  case 106: // blocks of a multiprocessor
+    *value = 32;
+    break;
+  case 111: // shared memory that is the system's
+    *value = 1024;
+    break;
+  default:
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDeviceGetAttribute)
+
+POSENC_CUDA cuDevicePrimaryCtxRetain(Context **context, CUdevice device) {
+  Driver &driver = Driver::get();
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+  if (!driver.isInitialized)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  if (device != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  ++driver.primary.users;
+  *context = &driver.primary;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxRetain)
+
+POSENC_CUDA cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  Driver &driver = Driver::get();
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+  if (device != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  if (!driver.primary.users)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  --driver.primary.users;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxRelease_v2)
+
+POSENC_CUDA cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags,
+                                       int *isActive) {
+  if (device != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *flags = 0;
+  *isActive = Driver::get().primary.users != 0;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxGetState)
+
+POSENC_CUDA cuCtxGetCurrent(Context **context) {
+  if (!Driver::get().isInitialized)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  *context = contexts.empty() ? nullptr : contexts.back();
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuCtxGetCurrent)
+
+static bool isContext(const Context *context) {
+  return context == &Driver::get().primary && context->users;
+}
+
+POSENC_CUDA cuCtxSetCurrent(Context *context) {
+  if (!Driver::get().isInitialized)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  if (context && !isContext(context))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (!contexts.empty())
+    contexts.pop_back();
+  if (context)
+    contexts.push_back(context);
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuCtxSetCurrent)
+
+POSENC_CUDA cuCtxPushCurrent_v2(Context *context) {
+  if (!isContext(context))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  contexts.push_back(context);
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuCtxPushCurrent_v2)
+
+POSENC_CUDA cuCtxPopCurrent_v2(Context **context) {
+  if (contexts.empty())
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (context)
+    *context = contexts.back();
+  contexts.pop_back();
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuCtxPopCurrent_v2)
+
+POSENC_CUDA cuCtxGetDevice(CUdevice *device) {
+  if (contexts.empty())
+    return CUDA_ERROR_INVALID_CONTEXT;
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuCtxGetDevice)
+
+POSENC_CUDA cuCtxSynchronize() {
+  Driver &driver = Driver::get();
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+  return checkUncaptured(driver);
+}
+POSENC_CUDA_SYMBOL(cuCtxSynchronize)
+
+// The driver calls functions by their first names; the last version is meant.
+POSENC_CUDA cuGetProcAddress_v2(const char *name, void **address, int, uint64_t,
+                                int *status) {
+  *address = nullptr;
+  for (const char *suffix : {"", "_v2"})
+    for (const Symbol &symbol : getSymbols())
+      if ((StringRef(name) + suffix).str() == symbol.name)
+        *address = symbol.address;
+  if (status)
+    *status = *address ? 0 : 1;
+  return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+POSENC_CUDA_SYMBOL(cuGetProcAddress_v2)

@@ -1,0 +1,186 @@
+//===- DeviceMemory.cpp - memory of the stand-in driver ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+
+using namespace llvm;
+using namespace posenc;
+using namespace posenc::fakecuda;
+
+#define LOCK_DRIVER                                                            \
+  Driver &driver = Driver::get();                                              \
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+
+POSENC_CUDA cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
+  LOCK_DRIVER
+  if (CUresult result = checkUncaptured(driver))
+    return result;
+  if (!size)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (size > size_t(16) << 30)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = driver.memory.allocate(size, "device memory");
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuMemAlloc_v2)
+
+POSENC_CUDA cuMemFree_v2(CUdeviceptr address) {
+  LOCK_DRIVER
+  if (CUresult result = checkUncaptured(driver))
+    return result;
+  if (!address)
+    return CUDA_SUCCESS;
+  return driver.memory.free(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+POSENC_CUDA_SYMBOL(cuMemFree_v2)
+
+static Work copyToDevice(CUdeviceptr to, const void *from, size_t size) {
+  return [=] {
+    return Driver::get().memory.write(to, from, size)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+static Work copyToHost(void *to, CUdeviceptr from, size_t size) {
+  return [=] {
+    return Driver::get().memory.read(from, to, size) ? CUDA_SUCCESS
+                                                     : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+// What nobody has written stays so.
+static Work copyOnDevice(CUdeviceptr to, CUdeviceptr from, size_t size) {
+  return [=] {
+    ptx::Memory &memory = Driver::get().memory;
+    if (!size)
+      return CUDA_SUCCESS;
+    ptx::Region *source = memory.find(from, size);
+    ptx::Region *target = memory.find(to, size);
+    if (!source || !target)
+      return CUDA_ERROR_INVALID_VALUE;
+    uint64_t at = from - source->address, into = to - target->address;
+    std::memmove(target->data + into, source->data + at, size);
+    for (size_t i = 0; i < size && !target->valid.empty(); ++i)
+      target->valid[into + i] = source->valid.empty() || source->valid[at + i];
+    return CUDA_SUCCESS;
+  };
+}
+template <typename T>
+static Work fillDevice(CUdeviceptr to, T value, size_t count) {
+  return [=] {
+    std::vector<T> values(count, value);
+    return Driver::get().memory.write(to, values.data(), count * sizeof(T))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+static CUresult now(Work work) {
+  LOCK_DRIVER
+  if (CUresult result = checkUncaptured(driver))
+    return result;
+  return submit(driver, nullptr, std::move(work));
+}
+static CUresult later(void *stream, Work work) {
+  LOCK_DRIVER
+  return submit(driver, stream, std::move(work));
+}
+
+POSENC_CUDA cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size) {
+  return now(copyToDevice(to, from, size));
+}
+POSENC_CUDA_SYMBOL(cuMemcpyHtoD_v2)
+POSENC_CUDA cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size) {
+  return now(copyToHost(to, from, size));
+}
+POSENC_CUDA_SYMBOL(cuMemcpyDtoH_v2)
+POSENC_CUDA cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) {
+  return now(copyOnDevice(to, from, size));
+}
+POSENC_CUDA_SYMBOL(cuMemcpyDtoD_v2)
+POSENC_CUDA cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size,
+                                 void *stream) {
+  return later(stream, copyToDevice(to, from, size));
+}
+POSENC_CUDA_SYMBOL(cuMemcpyHtoDAsync_v2)
+POSENC_CUDA cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size,
+                                 void *stream) {
+  return later(stream, copyToHost(to, from, size));
+}
+POSENC_CUDA_SYMBOL(cuMemcpyDtoHAsync_v2)
+POSENC_CUDA cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size,
+                                 void *stream) {
+  return later(stream, copyOnDevice(to, from, size));
+}
+POSENC_CUDA_SYMBOL(cuMemcpyDtoDAsync_v2)
+
+POSENC_CUDA cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count) {
+  return now(fillDevice(to, value, count));
+}
+POSENC_CUDA_SYMBOL(cuMemsetD8_v2)
+POSENC_CUDA cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count) {
+  return now(fillDevice(to, value, count));
+}
+POSENC_CUDA_SYMBOL(cuMemsetD32_v2)
+POSENC_CUDA cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
+                            void *stream) {
+  return later(stream, fillDevice(to, value, count));
+}
+POSENC_CUDA_SYMBOL(cuMemsetD8Async)
+POSENC_CUDA cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
+                             void *stream) {
+  return later(stream, fillDevice(to, value, count));
+}
+POSENC_CUDA_SYMBOL(cuMemsetD32Async)
+
+POSENC_CUDA cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
+                                    CUdeviceptr address) {
+  LOCK_DRIVER
+  ptx::Region *region = driver.memory.find(address, 1);
+  if (!region)
+    return CUDA_ERROR_NOT_FOUND;
+  if (base)
+    *base = region->address;
+  if (size)
+    *size = region->size;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuMemGetAddressRange_v2)
+
+POSENC_CUDA cuPointerGetAttribute(void *value, int attribute,
+                                  CUdeviceptr address) {
+  LOCK_DRIVER
+  ptx::Region *region = driver.memory.find(address, 1);
+  if (!region)
+    return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+  case 1:
+    *static_cast<Context **>(value) = &driver.primary;
+    return CUDA_SUCCESS;
+  case 2: // device memory
+    *static_cast<unsigned *>(value) = 2;
+    return CUDA_SUCCESS;
+  case 3:
+    *static_cast<CUdeviceptr *>(value) = address;
+    return CUDA_SUCCESS;
+  case 8: // managed
+    *static_cast<unsigned *>(value) = 0;
+    return CUDA_SUCCESS;
+  case 9:
+    *static_cast<int *>(value) = 0;
+    return CUDA_SUCCESS;
+  case 11: // where the allocation begins
+    *static_cast<CUdeviceptr *>(value) = region->address;
+    return CUDA_SUCCESS;
+  case 12:
+    *static_cast<size_t *>(value) = region->size;
+    return CUDA_SUCCESS;
+  default:
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+POSENC_CUDA_SYMBOL(cuPointerGetAttribute)

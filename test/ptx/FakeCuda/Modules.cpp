@@ -1,0 +1,321 @@
+//===- Modules.cpp - modules and launches of the stand-in driver -*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace posenc;
+using namespace posenc::fakecuda;
+
+#define LOCK_DRIVER                                                            \
+  Driver &driver = Driver::get();                                              \
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+
+// "sm_90a": 90 and its letter.
+static bool parseTarget(StringRef target, unsigned &number, StringRef &letter) {
+  if (!target.consume_front("sm_"))
+    return false;
+  letter = target.ltrim("0123456789");
+  return !target.drop_back(letter.size()).getAsInteger(10, number);
+}
+
+static CUresult load(Driver &driver, LoadedModule **module, StringRef text) {
+  Expected<ptx::Module> parsed = ptx::Module::parse(text);
+  if (!parsed) {
+    errs() << "fake CUDA: PTX is refused: " << toString(parsed.takeError())
+           << "\n";
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  // Of a target with a letter, there is one device only; with an f, those of
+  // its family.
+  unsigned number = 0;
+  StringRef letter;
+  bool fits = parseTarget(parsed->getTarget(), number, letter) &&
+              (letter.empty()  ? number <= driver.capability
+               : letter == "f" ? number / 10 == driver.capability / 10 &&
+                                     number <= driver.capability
+                               : number == driver.capability);
+  if (!fits) {
+    errs() << "fake CUDA: PTX for " << parsed->getTarget()
+           << " does not run on sm_" << driver.capability << "\n";
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  *module = new LoadedModule(std::move(*parsed));
+  driver.modules.insert(*module);
+  driver.note("load " + (*module)->module.getTarget());
+  return CUDA_SUCCESS;
+}
+
+POSENC_CUDA cuModuleLoadData(LoadedModule **module, const void *image) {
+  LOCK_DRIVER
+  if (CUresult result = checkUncaptured(driver))
+    return result;
+  if (!image)
+    return CUDA_ERROR_INVALID_VALUE;
+  // ELF and fat binaries have machine code, which nobody here can run.
+  const auto *bytes = static_cast<const unsigned char *>(image);
+  if (!std::memcmp(bytes, "\177ELF", 4) ||
+      !std::memcmp(bytes, "\x50\xed\x55\xba", 4))
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  return load(driver, module, static_cast<const char *>(image));
+}
+POSENC_CUDA_SYMBOL(cuModuleLoadData)
+
+POSENC_CUDA cuModuleLoadDataEx(LoadedModule **module, const void *image,
+                               unsigned, int *, void **) {
+  return cuModuleLoadData(module, image);
+}
+POSENC_CUDA_SYMBOL(cuModuleLoadDataEx)
+
+POSENC_CUDA cuModuleLoad(LoadedModule **module, const char *path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path);
+  if (!buffer)
+    return CUresult(301); // CUDA_ERROR_FILE_NOT_FOUND
+  return cuModuleLoadData(module, (*buffer)->getBufferStart());
+}
+POSENC_CUDA_SYMBOL(cuModuleLoad)
+
+POSENC_CUDA cuModuleUnload(LoadedModule *module) {
+  LOCK_DRIVER
+  if (CUresult result = checkUncaptured(driver))
+    return result;
+  if (!driver.modules.erase(module))
+    return CUDA_ERROR_INVALID_HANDLE;
+  delete module;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuModuleUnload)
+
+POSENC_CUDA cuModuleGetFunction(LoadedFunction **function, LoadedModule *module,
+                                const char *name) {
+  LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
+  if (!driver.modules.count(module))
+    return CUDA_ERROR_INVALID_HANDLE;
+  const ptx::Function *kernel = module->module.getKernel(name);
+  if (!kernel)
+    return CUDA_ERROR_NOT_FOUND;
+  std::unique_ptr<LoadedFunction> &entry = module->functions[name];
+  if (!entry) {
+    unsigned bytes = module->module.getStaticShared(*kernel);
+    entry = std::make_unique<LoadedFunction>(LoadedFunction{
+        module, name, kernel, bytes, std::max(48u << 10, bytes) - bytes});
+  }
+  *function = entry.get();
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuModuleGetFunction)
+
+POSENC_CUDA cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size,
+                                 LoadedModule *module, const char *name) {
+  LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
+  if (!driver.modules.count(module))
+    return CUDA_ERROR_INVALID_HANDLE;
+  uint64_t bytes = 0;
+  uint64_t found = module->module.getVariable(name, driver.memory, &bytes);
+  if (address)
+    *address = found;
+  if (size)
+    *size = bytes;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+POSENC_CUDA_SYMBOL(cuModuleGetGlobal_v2)
+
+// Libraries are modules by another name.
+POSENC_CUDA cuLibraryLoadData(LoadedModule **library, const void *image, int *,
+                              void **, unsigned, int *, void **, unsigned) {
+  return cuModuleLoadData(library, image);
+}
+POSENC_CUDA_SYMBOL(cuLibraryLoadData)
+POSENC_CUDA cuLibraryUnload(LoadedModule *library) {
+  return cuModuleUnload(library);
+}
+POSENC_CUDA_SYMBOL(cuLibraryUnload)
+POSENC_CUDA cuLibraryGetKernel(LoadedFunction **kernel, LoadedModule *library,
+                               const char *name) {
+  return cuModuleGetFunction(kernel, library, name);
+}
+POSENC_CUDA_SYMBOL(cuLibraryGetKernel)
+POSENC_CUDA cuKernelGetFunction(LoadedFunction **function,
+                                LoadedFunction *kernel) {
+  *function = kernel;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuKernelGetFunction)
+
+static bool isFunction(const Driver &driver, LoadedFunction *function) {
+  for (const LoadedModule *module : driver.modules)
+    for (const auto &entry : module->functions)
+      if (entry.second.get() == function)
+        return true;
+  return false;
+}
+
+POSENC_CUDA cuFuncGetAttribute(int *value, int attribute,
+                               LoadedFunction *function) {
+  LOCK_DRIVER
+  if (!isFunction(driver, function))
+    return CUDA_ERROR_INVALID_HANDLE;
+  const auto &most = function->kernel->maxThreads[0]
+                         ? function->kernel->maxThreads
+                         : function->kernel->requiredThreads;
+  switch (attribute) {
+  case 0: // threads of a block
+    *value = most[0] ? most[0] * most[1] * most[2] : 1024;
+    break;
+  case 1:
+    *value = function->staticShared;
+    break;
+  case 2: // constants
+    *value = 0;
+    break;
+  case 3: // local memory
+    *value = function->kernel->laneBytes;
+    break;
+  case 4: // registers: any number
+    *value = 32;
+    break;
+  case 5:
+  case 6:
+    *value = driver.capability;
+    break;
+  case 8:
+    *value = function->maxDynamicShared;
+    break;
+  default:
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuFuncGetAttribute)
+
+POSENC_CUDA cuFuncSetAttribute(LoadedFunction *function, int attribute,
+                               int value) {
+  LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
+  if (!isFunction(driver, function))
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (attribute == 9) // how the cache is divided
+    return CUDA_SUCCESS;
+  if (attribute != 8 || value < 0 ||
+      unsigned(value) + function->staticShared > driver.getSharedLimit())
+    return CUDA_ERROR_INVALID_VALUE;
+  function->maxDynamicShared = value;
+  return CUDA_SUCCESS;
+}
+POSENC_CUDA_SYMBOL(cuFuncSetAttribute)
+
+static CUresult getCode(ptx::FaultKind kind) {
+  switch (kind) {
+  case ptx::FaultKind::Launch:
+    return CUDA_ERROR_INVALID_VALUE;
+  case ptx::FaultKind::OutOfBounds:
+  case ptx::FaultKind::ReadOnly:
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  case ptx::FaultKind::Misaligned:
+    return CUDA_ERROR_MISALIGNED_ADDRESS;
+  case ptx::FaultKind::Limit:
+    return CUDA_ERROR_LAUNCH_TIMEOUT;
+  default:
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
+}
+
+// A kernel that fails does so later than its launch.
+static CUresult runKernel(LoadedFunction *function,
+                          const ptx::LaunchShape &shape,
+                          ArrayRef<ptx::Argument> arguments) {
+  Driver &driver = Driver::get();
+  ptx::RunOptions options;
+  options.seed = driver.seed;
+  options.sharedLimit = driver.getSharedLimit();
+  CUresult result = CUDA_SUCCESS;
+  handleAllErrors(function->module->module.launch(
+                      function->name, shape, arguments, driver.memory, options),
+                  [&](const ptx::Fault &fault) {
+                    errs() << "fake CUDA: " << function->name << ": ";
+                    fault.log(errs());
+                    errs() << "\n";
+                    result = getCode(fault.kind);
+                    if (fault.kind != ptx::FaultKind::Launch) {
+                      driver.sticky = result;
+                      result = CUDA_SUCCESS;
+                    }
+                  });
+  return result;
+}
+
+static std::string describe(const std::array<uint32_t, 3> &shape) {
+  return utostr(shape[0]) + "x" + utostr(shape[1]) + "x" + utostr(shape[2]);
+}
+
+static CUresult launch(LoadedFunction *function, const ptx::LaunchShape &shape,
+                       void *stream, void **params, void **extra) {
+  LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
+  if (!isFunction(driver, function))
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (extra || (!params && !function->kernel->params.empty()))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (shape.dynamicShared > function->maxDynamicShared)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::vector<ptx::Argument> arguments;
+  for (size_t i = 0; i < function->kernel->params.size(); ++i)
+    arguments.emplace_back(
+        ArrayRef<uint8_t>(static_cast<const uint8_t *>(params[i]),
+                          function->kernel->params[i].size));
+  driver.note("launch " + function->name + " " + describe(shape.grid) + " " +
+              describe(shape.block) + " " + Twine(shape.dynamicShared));
+  return submit(driver, stream,
+                [=] { return runKernel(function, shape, arguments); });
+}
+
+POSENC_CUDA cuLaunchKernel(LoadedFunction *function, unsigned gridX,
+                           unsigned gridY, unsigned gridZ, unsigned blockX,
+                           unsigned blockY, unsigned blockZ, unsigned shared,
+                           void *stream, void **params, void **extra) {
+  return launch(function,
+                {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared},
+                stream, params, extra);
+}
+POSENC_CUDA_SYMBOL(cuLaunchKernel)
+
+namespace {
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, shared;
+  void *stream;
+  void *attributes;
+  unsigned numAttributes;
+};
+} // namespace
+
+POSENC_CUDA cuLaunchKernelEx(const LaunchConfig *config,
+                             LoadedFunction *function, void **params,
+                             void **extra) {
+  // Attributes are 64 bytes after their number; 4 is a cluster's shape.
+  for (unsigned i = 0; i < config->numAttributes; ++i) {
+    const auto *words =
+        static_cast<const unsigned *>(config->attributes) + i * 18;
+    if (words[0] == 4 && words[2] * words[3] * words[4] > 1)
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return cuLaunchKernel(function, config->gridX, config->gridY, config->gridZ,
+                        config->blockX, config->blockY, config->blockZ,
+                        config->shared, config->stream, params, extra);
+}
+POSENC_CUDA_SYMBOL(cuLaunchKernelEx)

@@ -1,0 +1,195 @@
+//===- Float.cpp - sums and products of f32 and f64 -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FloatDecode.h"
+
+using namespace llvm;
+
+namespace posenc::ptx {
+
+std::optional<Rounding> takeRounding(Decoder &decoder) {
+  StringRef name = decoder.takeOneOf({".rn", ".rz", ".rm", ".rp"});
+  if (name.empty())
+    return std::nullopt;
+  return name == ".rn"   ? Rounding::Nearest
+         : name == ".rz" ? Rounding::Zero
+         : name == ".rm" ? Rounding::Down
+                         : Rounding::Up;
+}
+
+bool checkContraction(Decoder &decoder, bool hasRounding) {
+  if (hasRounding || decoder.getOptions().allowContraction)
+    return true;
+  return decoder.fail("'" + decoder.getSyntax().opcode +
+                      "' may be contracted: it has no rounding");
+}
+
+namespace {
+
+template <bool isFlushed, bool isSaturated> float finish(float value) {
+  if (isFlushed)
+    value = flush(value);
+  return isSaturated ? saturate(value) : unifyNaN(value);
+}
+template <bool isFlushed> float take(float value) {
+  return isFlushed ? flush(value) : value;
+}
+template <Rounding rounding> float narrow(double value) {
+  return bitCast<float>(uint32_t(roundDouble<F32Format>(value, rounding)));
+}
+
+template <Rounding rounding, bool isFlushed, bool isSaturated> struct AddF32 {
+  static float apply(float a, float b) {
+    a = take<isFlushed>(a);
+    b = take<isFlushed>(b);
+    float sum;
+    if (rounding == Rounding::Nearest)
+      sum = a + b;
+    else
+      sum = narrow<rounding>(fixZeroSum(addToOdd(a, b), a, b, rounding));
+    return finish<isFlushed, isSaturated>(sum);
+  }
+};
+template <Rounding rounding, bool isFlushed, bool isSaturated> struct SubF32 {
+  static float apply(float a, float b) {
+    return AddF32<rounding, isFlushed, isSaturated>::apply(a, -b);
+  }
+};
+template <Rounding rounding, bool isFlushed, bool isSaturated> struct MulF32 {
+  static float apply(float a, float b) {
+    a = take<isFlushed>(a);
+    b = take<isFlushed>(b);
+    float product = rounding == Rounding::Nearest
+                        ? a * b
+                        : narrow<rounding>(double(a) * double(b));
+    return finish<isFlushed, isSaturated>(product);
+  }
+};
+template <Rounding rounding, bool isFlushed, bool isSaturated> struct FmaF32 {
+  static float apply(float a, float b, float c) {
+    a = take<isFlushed>(a);
+    b = take<isFlushed>(b);
+    c = take<isFlushed>(c);
+    float result;
+    if (rounding == Rounding::Nearest) {
+      result = std::fma(a, b, c);
+    } else {
+      double product = double(a) * double(b);
+      result = narrow<rounding>(
+          fixZeroSum(addToOdd(product, c), product, c, rounding));
+    }
+    return finish<isFlushed, isSaturated>(result);
+  }
+};
+
+// NaN of f64: the first operand's, quiet; -NaN where there was none.
+double unifyNaN(double value, double a, double b, double c = 0) {
+  if (value == value)
+    return value;
+  for (double operand : {a, b, c})
+    if (operand != operand)
+      return bitCast<double>(bitCast<uint64_t>(operand) | uint64_t(1) << 51);
+  return bitCast<double>(F64Format::nan);
+}
+
+// `volatile` keeps the operation between the two changes of rounding.
+template <Rounding rounding> struct AddF64 {
+  static double apply(double a, double b) {
+    if (rounding == Rounding::Nearest)
+      return unifyNaN(a + b, a, b);
+    HostRounding host(rounding);
+    volatile double x = a, y = b;
+    volatile double sum = x + y;
+    return unifyNaN(sum, a, b);
+  }
+};
+template <Rounding rounding> struct SubF64 {
+  static double apply(double a, double b) {
+    return AddF64<rounding>::apply(a, -b);
+  }
+};
+template <Rounding rounding> struct MulF64 {
+  static double apply(double a, double b) {
+    if (rounding == Rounding::Nearest)
+      return unifyNaN(a * b, a, b);
+    HostRounding host(rounding);
+    volatile double x = a, y = b;
+    volatile double product = x * y;
+    return unifyNaN(product, a, b);
+  }
+};
+template <Rounding rounding> struct FmaF64 {
+  static double apply(double a, double b, double c) {
+    if (rounding == Rounding::Nearest)
+      return unifyNaN(std::fma(a, b, c), a, b, c);
+    HostRounding host(rounding);
+    volatile double x = a, y = b, z = c;
+    volatile double result = std::fma(x, y, z);
+    return unifyNaN(result, a, b, c);
+  }
+};
+
+// What f32 and f64 share: rounding, .ftz and .sat for f32.
+template <template <Rounding, bool, bool> class F32,
+          template <Rounding> class F64>
+bool decodeWide(Decoder &d, Type type, unsigned sources) {
+  std::optional<Rounding> rounding = takeRounding(d);
+  if (!checkContraction(d, rounding.has_value()) ||
+      !d.expectOperands(sources + 1) || !d.uniformOperands(getBytes(type)))
+    return false;
+  Rounding mode = rounding.value_or(Rounding::Nearest);
+  if (type == Type::F64)
+    return d.finish(chooseF64<F64>(mode));
+  bool isFlushed = d.has(".ftz");
+  return d.finish(chooseF32<F32>(mode, isFlushed, d.has(".sat")));
+}
+
+template <bool isSub> bool decodeSum(Decoder &d) {
+  Type type;
+  if (!d.takeType(type))
+    return false;
+  if (type != Type::F32 && type != Type::F64)
+    return decodeHalfSum(d, type, isSub);
+  return isSub ? decodeWide<SubF32, SubF64>(d, type, 2)
+               : decodeWide<AddF32, AddF64>(d, type, 2);
+}
+
+bool decodeProduct(Decoder &d) {
+  Type type;
+  if (!d.takeType(type))
+    return false;
+  if (type != Type::F32 && type != Type::F64)
+    return decodeHalfProduct(d, type);
+  return decodeWide<MulF32, MulF64>(d, type, 2);
+}
+
+bool decodeFma(Decoder &d) {
+  Type type;
+  if (!d.takeType(type))
+    return false;
+  bool hasRounding = false;
+  for (StringRef name : {".rn", ".rz", ".rm", ".rp"})
+    hasRounding |= is_contained(d.getSyntax().modifiers, name);
+  if (!hasRounding)
+    return d.fail("'" + d.getSyntax().opcode + "' has no rounding");
+  if (type != Type::F32 && type != Type::F64)
+    return decodeHalfFma(d, type);
+  return decodeWide<FmaF32, FmaF64>(d, type, 3);
+}
+
+} // namespace
+
+void addFloatInstructions(OpcodeTable &table) {
+  table["add.f"] = decodeSum<false>;
+  table["sub.f"] = decodeSum<true>;
+  table["mul.f"] = decodeProduct;
+  table["fma"] = decodeFma;
+  table["mad.f"] = decodeFma;
+}
+
+} // namespace posenc::ptx

@@ -1,0 +1,263 @@
+//===- LaneAccess.cpp - checked addresses of a warp -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneAccess.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+
+using namespace llvm;
+
+namespace posenc::ptx {
+
+bool LaneAccess::fault(FaultKind kind, unsigned lane, const Twine &message) {
+  warp.fault(kind, lane, instruction,
+             Twine(bytes) + " bytes at 0x" + utohexstr(addresses[lane]) + ": " +
+                 message);
+  return false;
+}
+
+bool LaneAccess::resolveLane(unsigned lane, uint64_t address, bool isStore) {
+  Target &target = targets[lane];
+  target.space = instruction.access.space;
+  target.region = nullptr;
+  target.isLane = false;
+  if (target.space == Space::Generic) {
+    target.space = Space::Global;
+    for (auto [space, window] : {std::pair(Space::Shared, sharedWindow),
+                                 std::pair(Space::Local, localWindow),
+                                 std::pair(Space::Param, paramWindow)}) {
+      if (address - window < windowSize) {
+        target.space = space;
+        address -= window;
+      }
+    }
+  }
+  Execution &execution = warp.block.execution;
+  target.offset = address;
+  auto isInside = [&](uint64_t size) {
+    return address <= size && bytes <= size - address;
+  };
+  switch (target.space) {
+  case Space::Shared:
+    if (!isInside(warp.block.shared.size()))
+      return fault(FaultKind::OutOfBounds, lane,
+                   "shared memory has " + Twine(warp.block.shared.size()));
+    pointers[lane] = warp.block.shared.data() + address;
+    return true;
+  case Space::Param:
+    if (address < laneParams) {
+      if (!isInside(execution.params.size()))
+        return fault(FaultKind::OutOfBounds, lane,
+                     "the parameters have " + Twine(execution.params.size()));
+      if (isStore)
+        return fault(FaultKind::ReadOnly, lane,
+                     "a kernel's parameters are read only");
+      pointers[lane] = execution.params.data() + address;
+      return true;
+    }
+    address -= laneParams;
+    target.offset = address;
+    [[fallthrough]];
+  case Space::Local:
+    target.isLane = true;
+    if (!isInside(warp.laneBytes))
+      return fault(FaultKind::OutOfBounds, lane,
+                   "local memory has " + Twine(warp.laneBytes));
+    pointers[lane] = warp.laneMemory.data() + lane * warp.laneBytes + address;
+    return true;
+  default:
+    break;
+  }
+  Region *region = execution.memory.find(address, bytes);
+  if (!region)
+    return fault(FaultKind::OutOfBounds, lane,
+                 execution.memory.describe(address));
+  if ((instruction.access.space == Space::Const) != region->isConst &&
+      instruction.access.space != Space::Generic)
+    return fault(FaultKind::OutOfBounds, lane,
+                 "'" + region->name + "' is in another space");
+  if (isStore && region->access == Access::ReadOnly)
+    return fault(FaultKind::ReadOnly, lane,
+                 "'" + region->name + "' is read only");
+  target.region = region;
+  target.offset = address - region->address;
+  pointers[lane] = region->data + target.offset;
+  return true;
+}
+
+bool LaneAccess::resolve(const Operand &base, LaneMask mask, bool isStore) {
+  LaneMask misaligned = 0;
+  bool isNarrow = base.bytes == 4;
+  forLanes(mask, [&](unsigned lane) {
+    uint64_t address = isNarrow ? warp.get<uint32_t>(base, lane)
+                                : warp.get<uint64_t>(base, lane);
+    addresses[lane] = address + instruction.offset;
+    misaligned |= LaneMask(addresses[lane] % bytes != 0) << lane;
+  });
+  if (misaligned)
+    return fault(FaultKind::Misaligned, __builtin_ctz(misaligned),
+                 "not a multiple of the size");
+  LaneMask global = 0, shared = 0;
+  for (LaneMask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = __builtin_ctz(rest);
+    if (!resolveLane(lane, addresses[lane], isStore))
+      return false;
+    global |= LaneMask(targets[lane].region != nullptr) << lane;
+    shared |= LaneMask(targets[lane].space == Space::Shared) << lane;
+  }
+  if (global)
+    countGlobal(global, isStore);
+  if (shared)
+    countShared(shared);
+  if (mask & ~(global | shared) && instruction.access.space != Space::Param)
+    ++warp.block.execution.statistics.localAccesses;
+  return true;
+}
+
+// Sectors and lines that the lanes of an instruction touch.
+void LaneAccess::countGlobal(LaneMask mask, bool isStore) {
+  uint64_t sectors[warpSize * 2];
+  unsigned count = 0;
+  bool isSorted = true;
+  for (; mask; mask &= mask - 1) {
+    uint64_t address = addresses[__builtin_ctz(mask)];
+    // At most 32 bytes, which begin at a multiple of their number.
+    uint64_t sector = address / 32;
+    if (count && sectors[count - 1] == sector)
+      continue;
+    isSorted &= !count || sectors[count - 1] < sector;
+    sectors[count++] = sector;
+  }
+  if (!isSorted) {
+    std::sort(sectors, sectors + count);
+    count = std::unique(sectors, sectors + count) - sectors;
+  }
+  uint64_t lines = 1;
+  for (unsigned i = 1; i < count; ++i)
+    lines += sectors[i] / 4 != sectors[i - 1] / 4;
+  Statistics &statistics = warp.block.execution.statistics;
+  ++(isStore ? statistics.stores : statistics.loads);
+  (isStore ? statistics.storeSectors : statistics.loadSectors) += count;
+  (isStore ? statistics.storeLines : statistics.loadLines) += lines;
+}
+
+// Passes over the banks of shared memory: as many as words in one bank. Lanes
+// of 8 and 16 bytes go by halves and quarters of the warp.
+void LaneAccess::countShared(LaneMask mask) {
+  Statistics &statistics = warp.block.execution.statistics;
+  ++statistics.sharedAccesses;
+  unsigned parts = std::max(bytes / 4, 1u), lanesOfPart = warpSize / parts;
+  for (unsigned part = 0; part < parts; ++part) {
+    uint64_t words[warpSize];
+    unsigned count = 0;
+    for (unsigned i = 0; i < lanesOfPart; ++i) {
+      unsigned lane = part * lanesOfPart + i;
+      if (!((mask >> lane) & 1))
+        continue;
+      for (unsigned word = 0; word < parts; ++word)
+        words[count++] = targets[lane].offset / 4 + word;
+    }
+    std::sort(words, words + count);
+    count = std::unique(words, words + count) - words;
+    unsigned banks[32] = {}, most = 0;
+    for (unsigned i = 0; i < count; ++i)
+      most = std::max(most, ++banks[words[i] % 32]);
+    statistics.sharedPasses += most;
+  }
+}
+
+bool LaneAccess::isTracked(unsigned lane) const {
+  const Target &target = targets[lane];
+  return target.space == Space::Shared ||
+         (target.region && target.region->access != Access::ReadOnly);
+}
+
+ShadowCell *LaneAccess::getCell(unsigned lane, unsigned byte) {
+  Target &target = targets[lane];
+  uint64_t offset = target.offset + byte;
+  if (!target.region)
+    return &warp.block.sharedCells[offset];
+  return target.region->getCells(offset, warp.block.execution.launch) +
+         offset % Region::pageBytes;
+}
+
+bool LaneAccess::faultRace(unsigned lane, const ShadowCell &cell,
+                           bool isStore) {
+  uint32_t threads = warp.block.execution.getThreads();
+  std::string other;
+  if (cell.writer)
+    other = "thread " + utostr((cell.writer - 1) % threads) + " of block " +
+            utostr((cell.writer - 1) / threads) + " wrote here";
+  if (isStore && cell.reader)
+    other += (other.empty() ? "" : ", or ") + std::string("another read here");
+  return fault(FaultKind::Race, lane,
+               "a race: " + other + ", with no barrier since");
+}
+
+bool LaneAccess::load(unsigned lane) {
+  const Target &target = targets[lane];
+  if (target.isLane) {
+    const uint8_t *valid =
+        warp.laneValid.data() + lane * warp.laneBytes + target.offset;
+    if (std::find(valid, valid + bytes, 0) != valid + bytes)
+      return fault(FaultKind::Uninitialized, lane,
+                   "local memory that has not been written");
+    return true;
+  }
+  if (target.region && !target.region->valid.empty()) {
+    const uint8_t *valid = target.region->valid.data() + target.offset;
+    if (std::find(valid, valid + bytes, 0) != valid + bytes)
+      return fault(FaultKind::Uninitialized, lane,
+                   "'" + target.region->name + "' has not been written there");
+  }
+  if (!isTracked(lane))
+    return true;
+  bool checkRaces = warp.block.execution.options.checkRaces;
+  if (!checkRaces && target.region)
+    return true;
+  ShadowAccess access(warp, lane, instruction.access.isStrong);
+  for (unsigned i = 0; i < bytes; ++i) {
+    ShadowCell &cell = *getCell(lane, i);
+    if (!target.region && !cell.writer)
+      return fault(FaultKind::Uninitialized, lane,
+                   "shared memory that has not been written");
+    if (checkRaces && access.read(cell))
+      return faultRace(lane, cell, /*isStore=*/false);
+  }
+  return true;
+}
+
+bool LaneAccess::store(unsigned lane, const uint8_t *from) {
+  const Target &target = targets[lane];
+  uint8_t *to = pointers[lane];
+  if (isTracked(lane)) {
+    bool checkRaces = warp.block.execution.options.checkRaces;
+    ShadowAccess access(warp, lane, instruction.access.isStrong);
+    for (unsigned i = 0; i < bytes; ++i) {
+      ShadowCell &cell = *getCell(lane, i);
+      if (target.region && cell.writer)
+        ++warp.block.execution.statistics.rewrittenBytes;
+      ShadowCell before = cell;
+      if (access.write(cell, from[i] != to[i]) && checkRaces)
+        return faultRace(lane, before, /*isStore=*/true);
+      // Without checks: it has been written.
+      cell.writer = std::max(cell.writer, 1u);
+    }
+    if (target.region && !target.region->valid.empty())
+      std::memset(target.region->valid.data() + target.offset, 1, bytes);
+  } else {
+    std::memset(warp.laneValid.data() + lane * warp.laneBytes + target.offset,
+                1, bytes);
+  }
+  std::memcpy(to, from, bytes);
+  return true;
+}
+
+} // namespace posenc::ptx

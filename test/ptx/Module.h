@@ -1,0 +1,137 @@
+//===- Module.h - running PTX without a device ------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TEST_PTX_MODULE_H
+#define POSENC_TEST_PTX_MODULE_H
+
+#include "Decoder.h"
+#include "Memory.h"
+
+#include <cstring>
+#include <memory>
+
+namespace posenc::ptx {
+
+struct LaunchShape {
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::array<uint32_t, 3> block = {1, 1, 1};
+  uint32_t dynamicShared = 0;
+};
+
+/// A kernel's argument: its bytes.
+struct Argument {
+  llvm::SmallVector<uint8_t, 16> bytes;
+
+  template <typename T, typename = std::enable_if_t<
+                            std::is_trivially_copyable_v<T> &&
+                            !std::is_same_v<std::decay_t<T>, Argument>>>
+  Argument(const T &value) : bytes(sizeof(T)) {
+    std::memcpy(bytes.data(), &value, sizeof(T));
+  }
+  explicit Argument(llvm::ArrayRef<uint8_t> bytes)
+      : bytes(bytes.begin(), bytes.end()) {}
+};
+
+struct RunOptions {
+  /// 0: warps take turns in order; else, in an order and for turns that follow
+  /// from this number.
+  uint32_t seed = 0;
+  /// Instructions of warps in the whole launch.
+  uint64_t instructionLimit = uint64_t(1) << 32;
+  /// Bytes of shared memory of a block, static and dynamic.
+  uint32_t sharedLimit = 48 * 1024;
+  bool checkRaces = true;
+};
+
+/// What a launch did.
+struct Statistics {
+  struct Count {
+    uint64_t warps = 0, threads = 0;
+  };
+  /// By mnemonic with its modifiers: "ld.global.v4.b32".
+  std::map<std::string, Count> instructions;
+  uint64_t warpInstructions = 0, threadInstructions = 0;
+  /// Of global memory, constants included.
+  uint64_t loadedBytes = 0, storedBytes = 0;
+  /// Instructions of warps that access global memory, and the 32-byte sectors
+  /// and 128-byte lines that they touch, each counted by itself.
+  uint64_t loads = 0, stores = 0;
+  uint64_t loadSectors = 0, storeSectors = 0, loadLines = 0, storeLines = 0;
+  /// Bytes of global memory that were stored more than once.
+  uint64_t rewrittenBytes = 0;
+  /// Of shared memory: instructions, and passes that their banks need.
+  uint64_t sharedAccesses = 0, sharedPasses = 0;
+  uint64_t localAccesses = 0;
+  uint64_t barriers = 0, divergentBranches = 0;
+  uint32_t staticShared = 0;
+
+  /// Instructions of threads whose mnemonic begins so.
+  uint64_t countThreads(llvm::StringRef prefix) const;
+};
+
+enum class FaultKind : uint8_t {
+  Launch, // wrong shape or arguments
+  OutOfBounds,
+  Misaligned,
+  Uninitialized,
+  ReadOnly,
+  Race,
+  Barrier,
+  Limit,
+  Trap,
+  Undefined, // of PTX
+};
+
+/// Why a launch failed.
+class Fault : public llvm::ErrorInfo<Fault> {
+public:
+  static char ID;
+  FaultKind kind = FaultKind::Launch;
+  std::string message;
+  unsigned line = 0; // of the PTX; 0: none
+  std::array<uint32_t, 3> block{}, thread{};
+
+  Fault(FaultKind kind, std::string message)
+      : kind(kind), message(std::move(message)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
+/// A text of PTX, ready to run.
+class Module {
+public:
+  static llvm::Expected<Module> parse(llvm::StringRef text,
+                                      const ParseOptions &options = {});
+
+  const std::string &getTarget() const { return program->target; }
+  const std::string &getVersion() const { return program->version; }
+  std::vector<std::string> getKernels() const;
+  /// Null if there is none of this name.
+  const Function *getKernel(llvm::StringRef name) const;
+  /// Bytes of shared memory that the kernel has by itself.
+  uint32_t getStaticShared(const Function &kernel) const;
+  /// Where a variable of global or constant memory is; 0 if there is none.
+  uint64_t getVariable(llvm::StringRef name, Memory &memory,
+                       uint64_t *size = nullptr) const;
+
+  /// Runs a kernel to its end, or to its first fault.
+  llvm::Error launch(llvm::StringRef kernel, const LaunchShape &shape,
+                     llvm::ArrayRef<Argument> arguments, Memory &memory,
+                     const RunOptions &options = {},
+                     Statistics *statistics = nullptr) const;
+
+private:
+  explicit Module(std::shared_ptr<const Program> program)
+      : program(std::move(program)) {}
+
+  std::shared_ptr<const Program> program;
+};
+
+} // namespace posenc::ptx
+
+#endif // POSENC_TEST_PTX_MODULE_H

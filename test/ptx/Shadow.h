@@ -1,0 +1,114 @@
+//===- Shadow.h - which accesses come before which --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TEST_PTX_SHADOW_H
+#define POSENC_TEST_PTX_SHADOW_H
+
+#include "Machine.h"
+
+namespace posenc::ptx {
+
+// Time within a block is counted in ticks: every arrival at a barrier ends one.
+// A warp knows up to which tick it has seen all that another did; an access
+// that is later than that, of another thread, has no order with its own.
+// Blocks have no order with one another. Every byte keeps its last writer and
+// its readers since: one, the warps of one block, or those of several.
+
+/// An access of one lane.
+struct ShadowAccess {
+  ShadowAccess(const Warp &warp, unsigned lane, bool isStrong)
+      : block(warp.block), warp(warp.index),
+        thread(block.getThread(warp, lane)), tick(block.getTick()),
+        isStrong(isStrong) {}
+
+  /// Both answer whether there is a race.
+  bool read(ShadowCell &cell) const;
+  bool write(ShadowCell &cell, bool isChange) const;
+
+private:
+  static constexpr uint32_t strong = 1u << 31;
+  static constexpr uint32_t severalWarps = 1u << 30;
+  static constexpr uint32_t severalBlocks = 1u << 29;
+  static constexpr uint32_t tickMask = severalBlocks - 1;
+
+  bool isOrdered(uint32_t other, uint32_t otherTick) const {
+    if (other == thread)
+      return true;
+    uint32_t inBlock = other - block.getFirstThread();
+    if (inBlock >= block.execution.getThreads())
+      return false;
+    return (otherTick & tickMask) <= block.getSeen(warp, inBlock / warpSize);
+  }
+  bool areReadsOrdered(const ShadowCell &cell) const;
+
+  const Block &block;
+  uint32_t warp, thread, tick;
+  bool isStrong;
+};
+
+inline bool ShadowAccess::areReadsOrdered(const ShadowCell &cell) const {
+  if (!cell.reader || (isStrong && (cell.readTick & strong)))
+    return true;
+  if (cell.readTick & severalBlocks)
+    return false;
+  if (!(cell.readTick & severalWarps))
+    return isOrdered(cell.reader - 1, cell.readTick);
+  if (cell.readBlock != block.getLinear())
+    return false;
+  for (uint32_t warps = cell.reader; warps; warps &= warps - 1)
+    if ((cell.readTick & tickMask) > block.getSeen(warp, __builtin_ctz(warps)))
+      return false;
+  return true;
+}
+
+inline bool ShadowAccess::read(ShadowCell &cell) const {
+  if (cell.writer && !(isStrong && (cell.writeTick & strong)) &&
+      !isOrdered(cell.writer - 1, cell.writeTick))
+    return true;
+  uint32_t flag = isStrong ? strong : 0;
+  bool isSingle = !(cell.readTick & (severalWarps | severalBlocks));
+  if (!cell.reader || (isSingle && isOrdered(cell.reader - 1, cell.readTick))) {
+    // One's own plain read is not forgotten for an atomic one.
+    if (cell.reader == thread + 1)
+      flag &= cell.readTick;
+    cell.reader = thread + 1;
+    cell.readTick = tick | flag;
+    cell.readBlock = block.getLinear();
+    return false;
+  }
+  flag &= cell.readTick;
+  if ((cell.readTick & severalBlocks) || cell.readBlock != block.getLinear()) {
+    cell.readTick = severalBlocks | flag;
+    return false;
+  }
+  uint32_t warps = cell.reader;
+  if (isSingle) {
+    uint32_t inBlock = cell.reader - 1 - block.getFirstThread();
+    warps = 1u << (inBlock / warpSize);
+  }
+  cell.reader = warps | (1u << warp);
+  cell.readTick = tick | severalWarps | flag;
+  return false;
+}
+
+inline bool ShadowAccess::write(ShadowCell &cell, bool isChange) const {
+  if (cell.writer && isChange && !(isStrong && (cell.writeTick & strong)) &&
+      !isOrdered(cell.writer - 1, cell.writeTick))
+    return true;
+  if (!areReadsOrdered(cell))
+    return true;
+  cell.writer = thread + 1;
+  cell.writeTick = tick | (isStrong ? strong : 0);
+  cell.reader = 0;
+  cell.readTick = 0;
+  return false;
+}
+
+} // namespace posenc::ptx
+
+#endif // POSENC_TEST_PTX_SHADOW_H

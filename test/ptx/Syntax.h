@@ -1,0 +1,109 @@
+//===- Syntax.h - PTX as written --------------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TEST_PTX_SYNTAX_H
+#define POSENC_TEST_PTX_SYNTAX_H
+
+#include "Types.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+// What the parser makes of the text: names are not looked up yet. Its strings
+// point into the text.
+
+namespace posenc::ptx {
+
+/// One element of an initialiser.
+struct Initializer {
+  uint64_t value = 0; // bits, or added to the symbol's address
+  llvm::StringRef symbol;
+  bool isGeneric = false;
+  /// Of an address: 0xFF00(symbol) is its second byte.
+  uint64_t mask = ~uint64_t(0);
+};
+
+/// A variable of any space but that of registers.
+struct VariableSyntax {
+  llvm::StringRef name;
+  unsigned line = 0;
+  Space space = Space::Global;
+  Type type = Type::B8;
+  unsigned align = 1;
+  uint64_t size = 0;
+  bool isExtern = false;
+  bool isInitialized = false;
+  std::vector<Initializer> initializers;
+};
+
+/// Registers %r<count>, or the one register of that name.
+struct RegisterSyntax {
+  Type type = Type::B32;
+  bool isRange = false;
+  uint64_t count = 0;
+};
+
+/// A block in braces; names hold within it.
+struct Scope {
+  Scope *parent = nullptr;
+  llvm::StringMap<RegisterSyntax> registers;
+  std::vector<VariableSyntax> variables;
+  llvm::StringMap<unsigned> labels; // of the instruction that follows
+  llvm::StringMap<std::vector<llvm::StringRef>> branchTargets;
+};
+
+struct OperandSyntax {
+  enum Kind { Name, Integer, Float, Address, Vector, Pair, List };
+  Kind kind = Name;
+  llvm::StringRef name;   // with its ".x"; of an address: its base or empty
+  bool isNegated = false; // !%p
+  uint64_t value = 0;     // of an integer, or the bits of a float
+  unsigned bytes = 0;     // of a float
+  int64_t offset = 0;     // of an address or of a name
+  std::vector<OperandSyntax> elements; // {a, b}, p|q, (a, b)
+};
+
+struct InstructionSyntax {
+  unsigned line = 0;
+  llvm::StringRef guard;
+  bool isGuardNegated = false;
+  llvm::StringRef opcode;
+  llvm::SmallVector<llvm::StringRef, 6> modifiers;
+  std::vector<OperandSyntax> operands;
+  Scope *scope = nullptr;
+};
+
+struct FunctionSyntax {
+  llvm::StringRef name;
+  unsigned line = 0;
+  bool isEntry = false;
+  bool isDefined = false;
+  std::vector<VariableSyntax> results, params;
+  /// 0 where the text says nothing.
+  std::array<uint32_t, 3> maxThreads{}, requiredThreads{}, requiredCluster{};
+  std::vector<std::unique_ptr<Scope>> scopes; // the first is the body
+  std::vector<InstructionSyntax> body;
+};
+
+struct ModuleSyntax {
+  std::string version, target;
+  std::vector<VariableSyntax> variables;
+  std::vector<FunctionSyntax> functions;
+};
+
+llvm::Expected<ModuleSyntax> parseSyntax(llvm::StringRef text);
+
+} // namespace posenc::ptx
+
+#endif // POSENC_TEST_PTX_SYNTAX_H

@@ -1,0 +1,328 @@
+//===- FakeCudaTest.cpp - the stand-in for the CUDA driver ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+
+#include <dlfcn.h>
+
+#include <thread>
+
+using namespace posenc::test;
+
+namespace {
+
+// The driver as programs have it: opened at run time, its functions by name.
+class PtxFakeCuda : public testing::Test {
+protected:
+  void SetUp() override {
+    library = dlopen(POSENC_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_TRUE(library) << dlerror();
+    ASSERT_EQ(call("cuInit", 0u), 0);
+    ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &context, 0), 0);
+    ASSERT_EQ(call("cuCtxSetCurrent", context), 0);
+  }
+
+  template <typename... T> int call(const char *name, T... arguments) {
+    auto *function = reinterpret_cast<int (*)(T...)>(dlsym(library, name));
+    if (!function) {
+      ADD_FAILURE() << "no " << name;
+      return -1;
+    }
+    return function(arguments...);
+  }
+
+  // The kernel `k` of a text.
+  void *load(const std::string &text) {
+    void *module = nullptr, *function = nullptr;
+    EXPECT_EQ(call("cuModuleLoadData", &module, text.c_str()), 0);
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "k"), 0);
+    return function;
+  }
+  uint64_t allocate(size_t bytes) {
+    uint64_t address = 0;
+    EXPECT_EQ(call("cuMemAlloc_v2", &address, bytes), 0);
+    return address;
+  }
+  int launch(void *function, unsigned threads, void *stream,
+             std::vector<void *> params) {
+    return call("cuLaunchKernel", function, 1u, 1u, 1u, threads, 1u, 1u, 0u,
+                stream, params.data(), static_cast<void **>(nullptr));
+  }
+
+  void *library = nullptr, *context = nullptr;
+};
+
+// Adds a number to each of the elements.
+std::string makeAdd(const std::string &body = "") {
+  return makeModule(".param .u64 out, .param .u32 n",
+                    "ld.param.b64 %d0, [out]; ld.param.b32 %r1, [n];\n"
+                    "mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4;\n"
+                    "add.s64 %d1, %d0, %d1; ld.global.b32 %r2, [%d1];\n"
+                    "add.s32 %r2, %r2, %r1; st.global.b32 [%d1], %r2;\n" +
+                        body,
+                    ".maxntid 64, 1, 1");
+}
+
+} // namespace
+
+TEST_F(PtxFakeCuda, LaunchesOnStreams) {
+  void *function = load(makeAdd()), *stream = nullptr, *event = nullptr;
+  ASSERT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+  ASSERT_EQ(call("cuEventCreate", &event, 0u), 0);
+  std::vector<uint32_t> host(64, 5);
+  uint64_t device = allocate(256);
+  uint32_t n = 3;
+  EXPECT_EQ(call("cuMemcpyHtoDAsync_v2", device, (void *)host.data(),
+                 size_t(256), stream),
+            0);
+  EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 0);
+  EXPECT_EQ(launch(function, 32, stream, {&device, &n}), 0);
+  EXPECT_EQ(call("cuEventRecord", event, stream), 0);
+  EXPECT_EQ(call("cuEventSynchronize", event), 0);
+  EXPECT_EQ(call("cuMemcpyDtoH_v2", (void *)host.data(), device, size_t(256)),
+            0);
+  EXPECT_EQ(host[0], 11u);
+  EXPECT_EQ(host[63], 8u);
+  // More threads than the kernel takes, and no such stream.
+  EXPECT_EQ(launch(function, 65, stream, {&device, &n}), 1);
+  EXPECT_EQ(launch(function, 64, &n, {&device, &n}), 400);
+  EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
+  EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 400);
+  EXPECT_EQ(call("cuMemFree_v2", device), 0);
+}
+
+TEST_F(PtxFakeCuda, Facts) {
+  int value = 0;
+  char name[64];
+  EXPECT_EQ(call("cuDeviceGetCount", &value), 0);
+  EXPECT_EQ(value, 1);
+  EXPECT_EQ(call("cuDeviceGet", &value, 1), 101);
+  EXPECT_EQ(call("cuDeviceGetName", name, 64, 0), 0);
+  EXPECT_STREQ(name, "Posenc PTX interpreter");
+  EXPECT_EQ(call("cuDeviceGetAttribute", &value, 75, 0), 0);
+  EXPECT_EQ(value, 9);
+  EXPECT_EQ(call("cuDeviceGetAttribute", &value, 10, 0), 0);
+  EXPECT_EQ(value, 32);
+  EXPECT_EQ(call("cuDeviceGetAttribute", &value, 9999, 0), 1);
+  const char *text = nullptr;
+  EXPECT_EQ(call("cuGetErrorString", 700, &text), 0);
+  EXPECT_STREQ(text, "an illegal memory access was encountered");
+  EXPECT_EQ(call("cuGetErrorName", 209, &text), 0);
+  EXPECT_STREQ(text, "CUDA_ERROR_NO_BINARY_FOR_GPU");
+  void *address = nullptr;
+  int status = -1;
+  EXPECT_EQ(call("cuGetProcAddress_v2", "cuMemAlloc", &address, 12000,
+                 uint64_t(0), &status),
+            0);
+  EXPECT_EQ(address, dlsym(library, "cuMemAlloc_v2"));
+  EXPECT_EQ(call("cuGetProcAddress_v2", "cuNothing", &address, 12000,
+                 uint64_t(0), &status),
+            500);
+  // What it does not have is not there at all.
+  EXPECT_EQ(dlsym(library, "cuTensorMapEncodeTiled"), nullptr);
+  uint64_t device = allocate(100), base = 0;
+  EXPECT_EQ(call("cuPointerGetAttribute", (void *)&value, 2, device + 99), 0);
+  EXPECT_EQ(value, 2);
+  EXPECT_EQ(call("cuPointerGetAttribute", (void *)&base, 11, device + 99), 0);
+  EXPECT_EQ(base, device);
+  EXPECT_EQ(call("cuPointerGetAttribute", (void *)&value, 2, device + 100), 1);
+}
+
+TEST_F(PtxFakeCuda, ImagesItCannotRun) {
+  void *module = nullptr;
+  auto loadText = [&](const std::string &text) {
+    return call("cuModuleLoadData", &module, text.c_str());
+  };
+  auto withTarget = [](const std::string &target) {
+    return ".version 8.6\n.target " + target +
+           "\n.address_size 64\n.entry k()\n{\nret;\n}\n";
+  };
+  EXPECT_EQ(loadText("\177ELF 64-bit"), 209);
+  EXPECT_EQ(loadText("\x50\xed\x55\xba fat"), 209);
+  EXPECT_EQ(loadText("rubbish"), 218);
+  EXPECT_EQ(loadText(withTarget("sm_100")), 218);
+  EXPECT_EQ(loadText(withTarget("sm_80a")), 218);
+  EXPECT_EQ(loadText(withTarget("sm_90a")), 0);
+  EXPECT_EQ(loadText(withTarget("sm_70")), 0);
+  EXPECT_EQ(call("cuModuleUnload", module), 0);
+  EXPECT_EQ(call("cuModuleUnload", module), 400);
+  void *function = nullptr;
+  EXPECT_EQ(loadText(withTarget("sm_80")), 0);
+  EXPECT_EQ(call("cuModuleGetFunction", &function, module, "other"), 500);
+}
+
+TEST_F(PtxFakeCuda, GraphsAreRecordedAndRunAgain) {
+  void *function = load(makeAdd());
+  void *stream = nullptr, *graph = nullptr, *executable = nullptr;
+  ASSERT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+  uint64_t device = allocate(256);
+  uint32_t n = 2, value = 0;
+  ASSERT_EQ(call("cuMemsetD8_v2", device, (unsigned char)0, size_t(256)), 0);
+  ASSERT_EQ(call("cuStreamBeginCapture_v2", stream, 0), 0);
+  int status = 0;
+  EXPECT_EQ(call("cuStreamIsCapturing", stream, &status), 0);
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 0);
+  // The number is that of the call, not of what comes later.
+  n = 100;
+  EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 0);
+  n = 0;
+  EXPECT_EQ(call("cuStreamEndCapture", stream, &graph), 0);
+  EXPECT_EQ(call("cuGraphInstantiateWithFlags", &executable, graph, 0ull), 0);
+  EXPECT_EQ(call("cuGraphDestroy", graph), 0);
+  auto read = [&] {
+    EXPECT_EQ(call("cuMemcpyDtoH_v2", (void *)&value, device, size_t(4)), 0);
+    return value;
+  };
+  EXPECT_EQ(read(), 0u);
+  for (uint32_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(call("cuGraphLaunch", executable, stream), 0);
+    EXPECT_EQ(call("cuStreamSynchronize", stream), 0);
+    EXPECT_EQ(read(), 102 * i);
+  }
+  EXPECT_EQ(call("cuGraphExecDestroy", executable), 0);
+}
+
+TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
+  std::string text = makeAdd();
+  void *function = load(text), *module = nullptr;
+  uint64_t device = allocate(256), other = 0;
+  uint32_t n = 2;
+  ASSERT_EQ(call("cuMemsetD8_v2", device, (unsigned char)0, size_t(256)), 0);
+  auto capture = [&](int mode, unsigned flags, auto body) {
+    void *stream = nullptr, *graph = nullptr;
+    EXPECT_EQ(call("cuStreamCreate", &stream, flags), 0);
+    EXPECT_EQ(call("cuStreamBeginCapture_v2", stream, mode), 0);
+    body(stream);
+    int result = call("cuStreamEndCapture", stream, &graph);
+    EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
+    return result;
+  };
+  // Waiting, allocating, loading, copying at once.
+  EXPECT_EQ(capture(2, 1,
+                    [&](void *stream) {
+                      EXPECT_EQ(call("cuStreamSynchronize", stream), 900);
+                      EXPECT_EQ(launch(function, 64, stream, {&device, &n}),
+                                901);
+                    }),
+            901);
+  EXPECT_EQ(capture(0, 1,
+                    [&](void *) {
+                      EXPECT_EQ(call("cuMemAlloc_v2", &other, size_t(4)), 900);
+                    }),
+            901);
+  EXPECT_EQ(capture(1, 1,
+                    [&](void *) {
+                      EXPECT_EQ(call("cuModuleLoadData", &module, text.c_str()),
+                                900);
+                    }),
+            901);
+  EXPECT_EQ(capture(0, 1,
+                    [&](void *) {
+                      EXPECT_EQ(call("cuMemcpyDtoH_v2", (void *)&n, device,
+                                     size_t(4)),
+                                900);
+                    }),
+            901);
+  // A relaxed thread may.
+  EXPECT_EQ(
+      capture(0, 1,
+              [&](void *) {
+                int mode = 2;
+                EXPECT_EQ(call("cuThreadExchangeStreamCaptureMode", &mode), 0);
+                EXPECT_EQ(mode, 0);
+                EXPECT_EQ(call("cuModuleLoadData", &module, text.c_str()), 0);
+                EXPECT_EQ(call("cuThreadExchangeStreamCaptureMode", &mode), 0);
+                EXPECT_EQ(mode, 2);
+              }),
+      0);
+  // Another thread may not while a global capture goes on, but while one of
+  // this thread only does.
+  for (int mode : {0, 1})
+    EXPECT_EQ(capture(mode, 1,
+                      [&](void *) {
+                        std::thread([&] {
+                          EXPECT_EQ(call("cuCtxSetCurrent", context), 0);
+                          EXPECT_EQ(call("cuMemAlloc_v2", &other, size_t(4)),
+                                    mode ? 0 : 900);
+                        }).join();
+                      }),
+              mode ? 0 : 901);
+  // The default stream waits for those that do not say otherwise.
+  EXPECT_EQ(capture(2, 0,
+                    [&](void *) {
+                      EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
+                                906);
+                    }),
+            901);
+  EXPECT_EQ(capture(2, 1,
+                    [&](void *) {
+                      EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
+                                0);
+                    }),
+            0);
+  EXPECT_EQ(call("cuStreamBeginCapture_v2", (void *)nullptr, 0), 900);
+}
+
+// The last tests of the process, each in one of its own: a fault stays.
+using PtxFakeCudaDeathTest = PtxFakeCuda;
+
+TEST_F(PtxFakeCudaDeathTest, FaultsStay) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto fail = [&] {
+    void *function = load(makeAdd());
+    uint64_t device = allocate(128);
+    uint32_t n = 1;
+    std::vector<uint32_t> host(32);
+    call("cuMemcpyHtoD_v2", device, (void *)host.data(), size_t(128));
+    // The kernel fails after its launch; nothing works from then on.
+    bool isGood =
+        launch(function, 64, nullptr, {&device, &n}) == 0 &&
+        call("cuCtxSynchronize") == 700 &&
+        call("cuMemAlloc_v2", &device, size_t(4)) == 700 &&
+        launch(function, 32, nullptr, {&device, &n}) == 700 &&
+        call("cuMemcpyDtoH_v2", (void *)host.data(), device, size_t(4)) == 700;
+    _exit(isGood ? 7 : 8);
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(7),
+              "fake CUDA: k: line .*thread \\(32, 0, 0\\): ld.global.b32: 4 "
+              "bytes .*byte 128 of 'device memory', which has 128");
+}
+
+TEST_F(PtxFakeCudaDeathTest, WhatNobodyWroteIsNotRead) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto fail = [&] {
+    void *function = load(makeAdd());
+    uint64_t device = allocate(256);
+    uint32_t n = 1;
+    bool isGood = launch(function, 64, nullptr, {&device, &n}) == 0 &&
+                  call("cuCtxSynchronize") == 719;
+    _exit(isGood ? 7 : 8);
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(7), "has not been written");
+}
+
+TEST_F(PtxFakeCudaDeathTest, OtherDevices) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // The child begins anew, with this environment.
+  setenv("POSENC_FAKE_CUDA_SM", "80", 1);
+  auto check = [&] {
+    auto loadFor = [&](const std::string &target) {
+      std::string text = ".version 8.6\n.target " + target +
+                         "\n.address_size 64\n.entry k()\n{\nret;\n}\n";
+      void *module = nullptr;
+      return call("cuModuleLoadData", &module, text.c_str());
+    };
+    bool isGood = loadFor("sm_90") == 218 && loadFor("sm_80") == 0 &&
+                  loadFor("sm_75") == 0;
+    _exit(isGood ? 7 : 8);
+  };
+  EXPECT_EXIT(check(), testing::ExitedWithCode(7),
+              "PTX for sm_90 does not run on sm_80");
+  unsetenv("POSENC_FAKE_CUDA_SM");
+}

@@ -1,0 +1,261 @@
+//===- FloatTest.cpp - float arithmetic of the interpreter ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+#include "ptx/Rounding.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <mpfr.h>
+
+#include <random>
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+std::string hex(uint64_t bits, unsigned digits) {
+  std::string text = llvm::utohexstr(bits);
+  return std::string(digits - text.size(), '0') + text;
+}
+
+// A format for MPFR.
+struct Shape {
+  const char *type;
+  unsigned bytes, precision;
+  int least, most; // exponents, as MPFR counts them
+};
+const Shape f16{"f16", 2, 11, -23, 16};
+const Shape bf16{"bf16", 2, 8, -132, 128};
+const Shape f32{"f32", 4, 24, -148, 128};
+const Shape f64{"f64", 8, 53, -1073, 1024};
+
+double decode(const Shape &shape, uint64_t bits) {
+  if (&shape == &f16)
+    return ptx::toDouble(ptx::Half{uint16_t(bits)});
+  if (&shape == &bf16)
+    return ptx::toDouble(ptx::BFloat{uint16_t(bits)});
+  if (&shape == &f32)
+    return ptx::bitCast<float>(uint32_t(bits));
+  return ptx::bitCast<double>(bits);
+}
+
+// What MPFR makes of an operation, as a double that holds it exactly.
+double compute(const Shape &shape, const std::string &op, mpfr_rnd_t rounding,
+               const double (&in)[3]) {
+  mpfr_set_emin(shape.least);
+  mpfr_set_emax(shape.most);
+  mpfr_t a, b, c, result;
+  for (mpfr_t *value : {&a, &b, &c, &result})
+    mpfr_init2(*value, shape.precision);
+  mpfr_set_d(a, in[0], MPFR_RNDN);
+  mpfr_set_d(b, in[1], MPFR_RNDN);
+  mpfr_set_d(c, in[2], MPFR_RNDN);
+  int ternary = op == "add"    ? mpfr_add(result, a, b, rounding)
+                : op == "sub"  ? mpfr_sub(result, a, b, rounding)
+                : op == "mul"  ? mpfr_mul(result, a, b, rounding)
+                : op == "div"  ? mpfr_div(result, a, b, rounding)
+                : op == "sqrt" ? mpfr_sqrt(result, a, rounding)
+                : op == "rcp"  ? mpfr_ui_div(result, 1, a, rounding)
+                               : mpfr_fma(result, a, b, c, rounding);
+  ternary = mpfr_check_range(result, ternary, rounding);
+  mpfr_subnormalize(result, ternary, rounding);
+  mpfr_set_emin(mpfr_get_emin_min());
+  mpfr_set_emax(mpfr_get_emax_max());
+  double value = mpfr_get_d(result, MPFR_RNDN);
+  for (mpfr_t *each : {&a, &b, &c, &result})
+    mpfr_clear(*each);
+  return value;
+}
+
+// Many triples at once: a thread each.
+void checkOperation(const Shape &shape, const std::string &op,
+                    const std::string &rounding, mpfr_rnd_t mode) {
+  const char prefix = shape.bytes == 2 ? 'h' : shape.bytes == 4 ? 'r' : 'd';
+  const std::string bits = std::to_string(8 * shape.bytes);
+  std::string load, names;
+  unsigned operands = op == "fma" ? 3 : op == "sqrt" || op == "rcp" ? 1 : 2;
+  for (unsigned i = 0; i < 3; ++i)
+    load += "ld.global.b" + bits + " %" + prefix + std::to_string(i) +
+            ", [%d2+" + std::to_string(8 * i) + "];\n";
+  for (unsigned i = 0; i < operands; ++i)
+    names += std::string(", %") + prefix + std::to_string(i);
+  Kernel kernel(makeModule(
+      ".param .u64 in, .param .u64 out",
+      "ld.param.b64 %d10, [in]; ld.param.b64 %d11, [out];\n"
+      "mov.u32 %r20, %tid.x; mul.wide.u32 %d12, %r20, 32;\n"
+      "add.s64 %d10, %d10, %d12; add.s64 %d11, %d11, %d12;\n"
+      "mov.b64 %d2, %d10;\n" +
+          load + op + rounding + "." + shape.type + " %" + prefix + "5" +
+          names + ";\nst.global.b" + bits + " [%d11], %" + prefix + "5;"));
+  std::mt19937_64 random(1);
+  unsigned count = 512;
+  std::vector<uint64_t> in(4 * count), out(4 * count);
+  for (unsigned i = 0; i < count; ++i) {
+    for (unsigned j = 0; j < 3; ++j) {
+      uint64_t value = random();
+      // Often near one another, for cancellation, and often subnormal.
+      if (i % 4 == 1 && j)
+        value =
+            in[4 * i] ^ (value & 7) ^ (value << 63 >> (64 - 8 * shape.bytes));
+      if (i % 4 == 2)
+        value &= (uint64_t(1) << (shape.precision - 1)) - 1;
+      if (i % 4 == 3)
+        value &= ~uint64_t(0) << (shape.precision / 2);
+      in[4 * i + j] = shape.bytes == 8
+                          ? value
+                          : value & ((uint64_t(1) << (8 * shape.bytes)) - 1);
+    }
+  }
+  kernel.shape.block = {count, 1, 1};
+  kernel.run({kernel.memory.add(in, ptx::Access::ReadOnly, "in"),
+              kernel.memory.add(out, ptx::Access::ReadWrite, "out")});
+  for (unsigned i = 0; i < count; ++i) {
+    double values[3];
+    for (unsigned j = 0; j < 3; ++j)
+      values[j] = decode(shape, in[4 * i + j]);
+    double expected = compute(shape, op, mode, values);
+    double found = decode(shape, out[4 * i]);
+    if (expected != expected) {
+      EXPECT_NE(found, found);
+      continue;
+    }
+    EXPECT_EQ(ptx::bitCast<uint64_t>(found), ptx::bitCast<uint64_t>(expected))
+        << op << rounding << "." << shape.type << " of 0x" << hex(in[4 * i], 16)
+        << " 0x" << hex(in[4 * i + 1], 16) << " 0x" << hex(in[4 * i + 2], 16)
+        << ": " << found << ", expected " << expected;
+  }
+}
+
+const std::pair<const char *, mpfr_rnd_t> roundings[] = {{".rn", MPFR_RNDN},
+                                                         {".rz", MPFR_RNDZ},
+                                                         {".rm", MPFR_RNDD},
+                                                         {".rp", MPFR_RNDU}};
+
+} // namespace
+
+TEST(PtxFloat, EveryRoundingOfF32AndF64) {
+  for (const Shape *shape : {&f32, &f64})
+    for (const char *op : {"add", "sub", "mul", "fma", "div", "sqrt", "rcp"})
+      for (auto [name, mode] : roundings)
+        checkOperation(*shape, op, name, mode);
+}
+
+TEST(PtxFloat, SixteenBitsAreRoundedOnce) {
+  for (const Shape *shape : {&f16, &bf16})
+    for (const char *op : {"add", "sub", "mul", "fma"})
+      checkOperation(*shape, op, ".rn", MPFR_RNDN);
+}
+
+TEST(PtxFloat, Pairs) {
+  // 1.5 + 1.5 above, 2 + 0.5 below.
+  EXPECT_EQ(evaluate("mov.b32 %r0, 0x3e004000; mov.b32 %r1, 0x3e003800;"
+                     "add.rn.f16x2 %r2, %r0, %r1;",
+                     "%r2"),
+            0x42004100u);
+  EXPECT_EQ(evaluate("mov.b32 %r0, 0x3fc04000; mov.b32 %r1, 0x3fc03f00;"
+                     "mul.rn.bf16x2 %r2, %r0, %r1;",
+                     "%r2"),
+            0x40103f80u);
+  EXPECT_EQ(evaluate("mov.b32 %r0, 0x3fc04000; neg.bf16x2 %r2, %r0;", "%r2"),
+            0xbfc0c000u);
+}
+
+TEST(PtxFloat, OneNaNForAll) {
+  EXPECT_EQ(
+      evaluate("mov.b32 %r0, 0xffc12345; add.rn.f32 %r1, %r0, %r0;", "%r1"),
+      0x7fffffffu);
+  EXPECT_EQ(
+      evaluate("mov.b32 %r0, 0x7f800000; sub.rn.f32 %r1, %r0, %r0;", "%r1"),
+      0x7fffffffu);
+  EXPECT_EQ(evaluate("mov.b16 %h0, 0x7c00; sub.rn.f16 %h1, %h0, %h0;", "%h1"),
+            0x7fffu);
+}
+
+TEST(PtxFloat, SubnormalsAndSaturation) {
+  EXPECT_EQ(evaluate("mov.b32 %r0, 1; add.rn.f32 %r1, %r0, %r0;", "%r1"), 2u);
+  EXPECT_EQ(evaluate("mov.b32 %r0, 1; add.rn.ftz.f32 %r1, %r0, %r0;", "%r1"),
+            0u);
+  EXPECT_EQ(
+      evaluate("mov.b32 %r0, 0x80000001; mul.rn.ftz.f32 %r1, %r0, %r0;", "%r1"),
+      0u);
+  EXPECT_EQ(
+      evaluate("mov.b32 %r0, 0f40000000; add.rn.sat.f32 %r1, %r0, %r0;", "%r1"),
+      0x3f800000u);
+  EXPECT_EQ(
+      evaluate("mov.b32 %r0, 0f7FC00000; add.rn.sat.f32 %r1, %r0, %r0;", "%r1"),
+      0u);
+}
+
+TEST(PtxFloat, Extremes) {
+  std::string zeros = "mov.b32 %r0, 0x80000000; mov.b32 %r1, 0;";
+  EXPECT_EQ(evaluate(zeros + "min.f32 %r2, %r1, %r0;", "%r2"), 0x80000000u);
+  EXPECT_EQ(evaluate(zeros + "max.f32 %r2, %r0, %r1;", "%r2"), 0u);
+  std::string nan = "mov.b32 %r0, 0x7fc00000; mov.b32 %r1, 0f3F800000;";
+  EXPECT_EQ(evaluate(nan + "min.f32 %r2, %r0, %r1;", "%r2"), 0x3f800000u);
+  EXPECT_EQ(evaluate(nan + "min.NaN.f32 %r2, %r0, %r1;", "%r2"), 0x7fffffffu);
+  EXPECT_EQ(evaluate(nan + "copysign.f32 %r2, 0f80000000, %r1;", "%r2"),
+            0xbf800000u);
+  EXPECT_EQ(evaluate(nan + "testp.notanumber.f32 %p0, %r0;", "%p0"), 1u);
+  EXPECT_EQ(evaluate("testp.subnormal.f32 %p0, 0f00000001;", "%p0"), 1u);
+}
+
+TEST(PtxFloat, Comparisons) {
+  std::string nan = "mov.b32 %r0, 0x7fc00000; mov.b32 %r1, 0f3F800000;";
+  for (auto [test, expected] :
+       {std::pair(".eq", 0u), std::pair(".ne", 0u), std::pair(".lt", 0u),
+        std::pair(".equ", 1u), std::pair(".neu", 1u), std::pair(".geu", 1u),
+        std::pair(".num", 0u), std::pair(".nan", 1u)})
+    EXPECT_EQ(evaluate(nan + "setp" + test + ".f32 %p0, %r0, %r1;", "%p0"),
+              expected)
+        << test;
+  EXPECT_EQ(evaluate("setp.lt.f32 %p0|%p1, 0f3F800000, 0f40000000;", "%p1"),
+            0u);
+  EXPECT_EQ(evaluate("setp.eq.s32 %p1, 1, 2;"
+                     "setp.lt.or.s32 %p0, 2, 1, !%p1;",
+                     "%p0"),
+            1u);
+  EXPECT_EQ(evaluate("set.gt.u32.f32 %r0, 0f40000000, 0f3F800000;", "%r0"),
+            0xffffffffu);
+  EXPECT_EQ(evaluate("set.gt.f32.s32 %r0, 2, 1;", "%r0"), 0x3f800000u);
+  EXPECT_EQ(evaluate("mov.b32 %r1, -1; slct.b32.s32 %r0, 5, 6, %r1;", "%r0"),
+            6u);
+}
+
+TEST(PtxFloat, WhatMayBeFusedIsRefused) {
+  for (const char *text :
+       {"add.f32 %r0, %r1, %r2;", "sub.ftz.f32 %r0, %r1, %r2;",
+        "mul.f32 %r0, %r1, %r2;", "mul.f64 %d0, %d1, %d2;",
+        "add.bf16 %h0, %h1, %h2;", "mul.f16x2 %r0, %r1, %r2;"})
+    EXPECT_NE(getInstructionError(text).find("may be contracted"),
+              std::string::npos)
+        << text;
+  ptx::ParseOptions options;
+  options.allowContraction = true;
+  EXPECT_EQ(evaluate("mov.b32 %r0, 0f3F800000; add.f32 %r1, %r0, %r0;", "%r1",
+                     options),
+            0x40000000u);
+}
+
+TEST(PtxFloat, ApproximationsAreRefused) {
+  for (const char *text :
+       {"ex2.approx.ftz.f32 %r0, %r1;", "sin.approx.f32 %r0, %r1;",
+        "div.full.f32 %r0, %r1, %r2;", "rcp.approx.ftz.f32 %r0, %r1;"})
+    EXPECT_NE(getInstructionError(text).find("own approximation"),
+              std::string::npos)
+        << text;
+  EXPECT_NE(
+      getInstructionError("fma.f32 %r0, %r1, %r2, %r3;").find("no rounding"),
+      std::string::npos);
+  ptx::ParseOptions options;
+  options.allowApproximate = true;
+  EXPECT_EQ(evaluate("mov.b32 %r0, 0f40400000; ex2.approx.f32 %r1, %r0;", "%r1",
+                     options),
+            0x41000000u);
+}
