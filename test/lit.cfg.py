@@ -74,6 +74,16 @@ for emulator in ["qemu-x86_64", "qemu-aarch64", "bochs"]:
 if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
     config.available_features.add("aarch64-libc")
 
+# The assembler of the CUDA toolkit, as posenc-compile finds it.
+for variable in ["CUDA_HOME", "CUDA_PATH"]:
+    if variable in os.environ:
+        config.environment[variable] = os.environ[variable]
+if shutil.which("ptxas") or any(
+    os.access(os.path.join(os.environ.get(variable, ""), "bin", "ptxas"), os.X_OK)
+    for variable in ["CUDA_HOME", "CUDA_PATH"]
+):
+    config.available_features.add("ptxas")
+
 # Headers and modules of others.
 if os.path.exists("/usr/include/dlpack/dlpack.h"):
     config.available_features.add("dlpack")

@@ -55,6 +55,22 @@ static constexpr llvm::StringLiteral kIntroduction =
  */
 )";
 
+static constexpr llvm::StringLiteral kCudaIntroduction =
+    R"(
+/* On NVIDIA GPUs:
+ * - LIB_f_cuda
+ *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
+ *   kDLCUDAManaged), and puts its work into a stream (CUstream; NULL: the
+ *   default stream). It does not wait for it, allocates nothing on the device,
+ *   and may be captured into a graph. The driver, of CUDA 12 or newer, is opened
+ *   by the first call, and the kernels are loaded by the first call on a device.
+ *   Where no context of the tensors' device is current, its primary one is used.
+ * It returns the same numbers, or
+ *  13  there is no driver, no GPU, or no code for this one
+ *  14  the driver reports an error, which err has
+ */
+)";
+
 /// DLTensor, for programs without a header of DLPack.
 static constexpr llvm::StringLiteral kTensorType =
     R"(/* DLTensor is DLPack's. If dlpack.h is not <dlpack/dlpack.h>, include it before
@@ -67,7 +83,7 @@ static constexpr llvm::StringLiteral kTensorType =
 #if !defined(DLPACK_DLPACK_H_) && !defined(POSENC_DLTENSOR)
 #define POSENC_DLTENSOR
 typedef struct {
-  int32_t device_type; /* 1: the CPU */
+  int32_t device_type; /* 1: the CPU, 2: CUDA */
   int32_t device_id;
 } DLDevice;
 typedef struct {
@@ -88,11 +104,14 @@ typedef struct {
 
 )";
 
-static constexpr llvm::StringLiteral kLibraryFunctions =
+static constexpr llvm::StringLiteral kMetadataFunction =
     R"(/* The functions, their signatures and targets, as JSON. */
 const char *LIB_metadata(void);
 
-/* Sets the loop that runs body(arg, i) for every i in [0, n), in any order and
+)";
+
+static constexpr llvm::StringLiteral kParallelFunction =
+    R"(/* Sets the loop that runs body(arg, i) for every i in [0, n), in any order and
  * on any threads, and returns when all are done; NULL restores the default. Not
  * to be called while a kernel runs. */
 void LIB_set_parallel_for(
@@ -151,9 +170,11 @@ static void declare(raw_ostream &os, StringRef symbol,
      << (parameters.empty() ? "void" : llvm::join(parameters, ", ")) << ");\n";
 }
 
-static void declareKernel(raw_ostream &os, FunctionOpInterface kernel,
-                          AbiAttr abi, StringRef prefix) {
-  os << "/* " << kernel.getName() << "\n";
+static void declareKernel(raw_ostream &os, LibraryKernel kernel,
+                          StringRef prefix) {
+  AbiAttr abi = kernel.abi;
+  StringRef name = kernel.function.getName();
+  os << "/* " << name << "\n";
   for (ArgAttr arg : abi.getInputs())
     describeArg(os, abi, arg, "read");
   for (auto [arg, partner] :
@@ -180,35 +201,54 @@ static void declareKernel(raw_ostream &os, FunctionOpInterface kernel,
     if (size < 0)
       plain.push_back("int64_t " + getSizeName(abi, number));
   os << " */\n";
-  // No argument may hide these two.
+  // No argument may hide what is ours.
   llvm::StringSet<> names;
   for (ArgAttr arg :
        llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs()))
     names.insert(arg.getName());
-  for (StringRef name : {"err", "errlen"}) {
-    std::string unique = name.str();
+  auto addUnique = [&](SmallVector<std::string> &list, StringRef type,
+                       StringRef own) {
+    std::string unique = own.str();
     while (names.contains(unique))
       unique += "_";
-    tensors.push_back((name == "err" ? "char *" : "size_t ") + unique);
+    list.push_back(type.str() + unique);
+  };
+  SmallVector<std::string> cuda = tensors;
+  addUnique(cuda, "void *", "stream");
+  for (SmallVector<std::string> *list : {&tensors, &cuda}) {
+    addUnique(*list, "char *", "err");
+    addUnique(*list, "size_t ", "errlen");
   }
-  declare(os, getEntrySymbol(prefix, kernel.getName()), plain);
-  declare(os, getTensorEntrySymbol(prefix, kernel.getName()), tensors);
+  if (kernel.onCpu) {
+    declare(os, getEntrySymbol(prefix, name), plain);
+    declare(os, getTensorEntrySymbol(prefix, name), tensors);
+  }
+  if (kernel.onCuda)
+    declare(os, getCudaEntrySymbol(prefix, name), cuda);
   os << "\n";
 }
 
-std::string mlir::posenc::createHeader(ArrayRef<Kernel> kernels,
+std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
                                        StringRef prefix) {
   std::string text;
   llvm::raw_string_ostream os(text);
   std::string guard = prefix.upper() + "_H";
   print(os, kIntroduction, prefix);
+  bool hasCuda = llvm::any_of(
+      kernels, [](const LibraryKernel &kernel) { return kernel.onCuda; });
+  bool hasCpu = llvm::any_of(
+      kernels, [](const LibraryKernel &kernel) { return kernel.onCpu; });
+  if (hasCuda)
+    print(os, kCudaIntroduction, prefix);
   os << "#ifndef " << guard << "\n#define " << guard
      << "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
   print(os, kTensorType, prefix);
   os << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  for (auto [kernel, abi] : kernels)
-    declareKernel(os, kernel, abi, prefix);
-  print(os, kLibraryFunctions, prefix);
+  for (const LibraryKernel &kernel : kernels)
+    declareKernel(os, kernel, prefix);
+  print(os, kMetadataFunction, prefix);
+  if (hasCpu)
+    print(os, kParallelFunction, prefix);
   os << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   return text;
 }

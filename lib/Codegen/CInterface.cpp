@@ -20,8 +20,8 @@ using namespace mlir::posenc;
 
 static constexpr llvm::StringLiteral kFfiPrefix = "__tvm_ffi_";
 
-SmallVector<Kernel> mlir::posenc::getKernels(ModuleOp module) {
-  SmallVector<Kernel> kernels;
+SmallVector<KernelFunction> mlir::posenc::getKernels(ModuleOp module) {
+  SmallVector<KernelFunction> kernels;
   for (auto function : module.getOps<FunctionOpInterface>())
     if (auto abi =
             function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName))
@@ -44,6 +44,10 @@ std::string mlir::posenc::getPackedSymbol(StringRef function,
   return llvm::formatv("{0}.packed.{1}", function, variant).str();
 }
 
+std::string mlir::posenc::getCudaPackedSymbol(StringRef function) {
+  return (function + ".packed.cuda").str();
+}
+
 std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function) {
   return (prefix + "_" + function).str();
 }
@@ -51,6 +55,11 @@ std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function) {
 std::string mlir::posenc::getTensorEntrySymbol(StringRef prefix,
                                                StringRef function) {
   return getEntrySymbol(prefix, function) + kTensorSuffix.str();
+}
+
+std::string mlir::posenc::getCudaEntrySymbol(StringRef prefix,
+                                             StringRef function) {
+  return getEntrySymbol(prefix, function) + kCudaSuffix.str();
 }
 
 std::string mlir::posenc::getFfiEntrySymbol(StringRef prefix,
@@ -129,11 +138,12 @@ static llvm::json::Value describe(AbiAttr abi, ArgAttr arg) {
   return object;
 }
 
-std::string mlir::posenc::createMetadata(ArrayRef<Kernel> kernels,
+std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
                                          StringRef prefix, StringRef targets) {
   llvm::json::Array functions;
-  for (auto [kernel, abi] : kernels) {
-    StringRef name = kernel.getName();
+  for (LibraryKernel kernel : kernels) {
+    AbiAttr abi = kernel.abi;
+    StringRef name = kernel.function.getName();
     llvm::json::Array inputs, outputs, sizes;
     for (ArgAttr arg : abi.getInputs())
       inputs.push_back(describe(abi, arg));
@@ -148,15 +158,19 @@ std::string mlir::posenc::createMetadata(ArrayRef<Kernel> kernels,
     for (auto [number, size] : llvm::enumerate(abi.getSizes()))
       if (size < 0)
         sizes.push_back(getSizeName(abi, number));
-    functions.push_back(
-        llvm::json::Object{{"name", name},
-                           {"symbol", getEntrySymbol(prefix, name)},
-                           {"dl", getTensorEntrySymbol(prefix, name)},
-                           {"tvm_ffi", getFfiEntrySymbol(prefix, name)},
-                           {"strided", true},
-                           {"inputs", std::move(inputs)},
-                           {"outputs", std::move(outputs)},
-                           {"sizes", std::move(sizes)}});
+    llvm::json::Object function{{"name", name},
+                                {"strided", true},
+                                {"inputs", std::move(inputs)},
+                                {"outputs", std::move(outputs)},
+                                {"sizes", std::move(sizes)}};
+    if (kernel.onCpu) {
+      function["symbol"] = getEntrySymbol(prefix, name);
+      function["dl"] = getTensorEntrySymbol(prefix, name);
+      function["tvm_ffi"] = getFfiEntrySymbol(prefix, name);
+    }
+    if (kernel.onCuda)
+      function["cuda"] = getCudaEntrySymbol(prefix, name);
+    functions.push_back(std::move(function));
   }
   llvm::json::Array targetNames;
   SmallVector<StringRef> names;

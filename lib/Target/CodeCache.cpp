@@ -8,12 +8,15 @@
 
 #include "posenc/Target/CodeCache.h"
 
+#include "posenc/Target/CudaCode.h"
+
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/CachePruning.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -126,6 +129,18 @@ static std::string getCanonicalBytes(ModuleOp module) {
   return failed(writeBytecodeToFile(*copy, os)) ? "" : bytes;
 }
 
+/// Which assembler there is: the place, size and age of the file.
+static std::string getPtxasBuild() {
+  std::string path = findPtxas();
+  llvm::sys::fs::file_status status;
+  if (path.empty() || llvm::sys::fs::status(path, status))
+    return path;
+  return llvm::formatv(
+             "{0} {1} {2}", path, status.getSize(),
+             status.getLastModificationTime().time_since_epoch().count())
+      .str();
+}
+
 std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
                               CodeKind kind) const {
   if (folder.empty())
@@ -152,6 +167,13 @@ std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
     for (const TuningChoice &choice : getTuningChoices())
       add(llvm::utostr(target.tuning.*choice.value));
   }
+  add(options.hasCpuCode ? "cpu" : "");
+  for (const CudaTarget &target : options.cudaTargets)
+    add(target.name);
+  for (const std::string &name : options.neededOnGpu)
+    add("needs " + name);
+  if (!options.cudaTargets.empty())
+    add(getPtxasBuild());
   return llvm::toHex(hash.final<20>(), /*LowerCase=*/true);
 }
 

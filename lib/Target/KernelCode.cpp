@@ -45,6 +45,28 @@ static std::string printModule(ModuleOp module) {
   return text;
 }
 
+/// Emits an error unless the functions that were asked for have kernels.
+static LogicalResult checkNeeded(ModuleOp module, const CudaCode &cuda,
+                                 ArrayRef<std::string> needed) {
+  SmallVector<KernelFunction> kernels = getKernels(*cuda.host);
+  for (const std::string &name : needed)
+    if (llvm::none_of(kernels, [&](KernelFunction kernel) {
+          return kernel.first.getName() == name;
+        }))
+      return module.emitError() << "'" << name << "' cannot run on a GPU yet";
+  return success();
+}
+
+/// The first image of a kind.
+static std::optional<KernelCode> getImage(ModuleOp module, const CudaCode &cuda,
+                                          CodeKind kind) {
+  for (const CudaImage &image : cuda.images)
+    if (image.isPtx == (kind == CodeKind::Ptx))
+      return KernelCode{image.bytes, ""};
+  module.emitError("there is no cubin without ptxas, of the CUDA toolkit");
+  return std::nullopt;
+}
+
 std::optional<KernelCode>
 mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                                  CodeKind kind, StageHandler showStage) {
@@ -56,29 +78,46 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
     std::string suffix = options.targets.size() > 1 ? "." + target.name : "";
     showStage(suffix + stage.str(), printModule(lowered));
   };
+  std::optional<CudaCode> cuda;
+  if (!options.cudaTargets.empty()) {
+    cuda = generateCudaCode(module, options.cudaTargets,
+                            /*withCubins=*/kind != CodeKind::Ptx);
+    if (!cuda || failed(checkNeeded(module, *cuda, options.neededOnGpu)))
+      return std::nullopt;
+    for (const CudaImage &image : cuda->images)
+      if (showStage && image.isPtx)
+        showStage("." + image.target.chip + ".ptx", image.bytes);
+    if (kind == CodeKind::Ptx || kind == CodeKind::Cubin)
+      return getImage(module, *cuda, kind);
+  }
   SmallVector<OwningOpRef<ModuleOp>> copies;
-  SmallVector<ModuleOp> modules;
-  for (const TargetSpec &target : options.targets) {
-    bool isLast = &target == &options.targets.back();
-    ModuleOp lowered = module;
-    if (!isLast) {
-      copies.push_back(module.clone());
-      lowered = *copies.back();
+  LibraryParts parts;
+  parts.targets = options.targets;
+  parts.cuda = cuda ? &*cuda : nullptr;
+  parts.prefix = options.prefix;
+  parts.threads = options.threads;
+  if (options.hasCpuCode) {
+    for (const TargetSpec &target : options.targets) {
+      bool isLast = &target == &options.targets.back();
+      ModuleOp lowered = module;
+      if (!isLast) {
+        copies.push_back(module.clone());
+        lowered = *copies.back();
+      }
+      if (failed(lowerModule(lowered, Stage::Vector, target)))
+        return std::nullopt;
+      showModule(lowered, target, ".vector.mlir");
+      if (failed(lowerModule(lowered, Stage::Llvm, target, Stage::Vector)))
+        return std::nullopt;
+      showModule(lowered, target, ".llvm.mlir");
+      parts.modules.push_back(lowered);
     }
-    if (failed(lowerModule(lowered, Stage::Vector, target)))
-      return std::nullopt;
-    showModule(lowered, target, ".vector.mlir");
-    if (failed(lowerModule(lowered, Stage::Llvm, target, Stage::Vector)))
-      return std::nullopt;
-    showModule(lowered, target, ".llvm.mlir");
-    modules.push_back(lowered);
   }
 
   KernelCode result;
-  result.header = createHeader(getKernels(module), options.prefix);
+  result.header = createHeader(parts.getKernels(), options.prefix);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = translateModule(
-      modules, context, options.targets, options.prefix, options.threads);
+  std::unique_ptr<llvm::Module> code = translateLibrary(parts, context);
   if (!code)
     return std::nullopt;
   const TargetSpec &target = options.targets.front();

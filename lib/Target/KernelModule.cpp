@@ -110,48 +110,114 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-/// The LLVM module of one variant, with the entries if it is the first.
-static std::unique_ptr<llvm::Module>
-translateVariant(ModuleOp module, llvm::LLVMContext &context,
-                 ArrayRef<TargetSpec> targets, unsigned variant,
-                 StringRef prefix) {
+SmallVector<LibraryKernel> LibraryParts::getKernels() const {
+  SmallVector<KernelFunction> onCuda;
+  if (cuda)
+    onCuda = posenc::getKernels(*cuda->host);
+  SmallVector<LibraryKernel> result;
+  if (modules.empty()) {
+    for (auto [function, abi] : onCuda)
+      result.push_back({function, abi, /*onCpu=*/false, /*onCuda=*/true});
+    return result;
+  }
+  for (auto [function, abi] : posenc::getKernels(modules.front())) {
+    bool isThere = llvm::any_of(onCuda, [name = function.getName()](KernelFunction it) {
+      return it.first.getName() == name;
+    });
+    result.push_back({function, abi, /*onCpu=*/true, isThere});
+  }
+  return result;
+}
+
+/// What the C interfaces of all parts have in common.
+static PosencEmitCInterfacePassOptions
+getInterfaceOptions(const LibraryParts &parts) {
   PosencEmitCInterfacePassOptions options;
-  options.prefix = prefix.str();
-  options.targets = llvm::join(
-      llvm::map_range(targets, [](const auto &target) { return target.name; }),
-      ",");
-  for (const TargetSpec &target : targets)
+  options.prefix = parts.prefix;
+  SmallVector<StringRef> names;
+  if (!parts.modules.empty())
+    for (const TargetSpec &target : parts.targets)
+      names.push_back(target.name);
+  if (parts.cuda)
+    for (const CudaImage &image : parts.cuda->images)
+      if (!llvm::is_contained(names, image.target.name))
+        names.push_back(image.target.name);
+  options.targets = llvm::join(names, ",");
+  for (LibraryKernel kernel : parts.getKernels())
+    if (kernel.onCuda)
+      options.cudaFunctions.push_back(kernel.function.getName().str());
+  for (const TargetSpec &target : parts.targets)
     options.cpuFeatures.push_back(target.cpuFeatures);
-  options.variant = variant;
-  options.entries = variant == 0;
+  return options;
+}
+
+/// Emits the interface into a module and translates it. Local symbols get a
+/// suffix, so that no other part has them.
+static std::unique_ptr<llvm::Module>
+translatePart(ModuleOp module, llvm::LLVMContext &context,
+              const PosencEmitCInterfacePassOptions &options,
+              const TargetSpec &target, StringRef suffix) {
   PassManager manager(module.getContext());
   manager.addPass(createPosencEmitCInterfacePass(options));
   if (failed(manager.run(module)))
     return nullptr;
 
   std::unique_ptr<llvm::Module> result =
-      translateModuleToLLVMIR(module, context, prefix);
+      translateModuleToLLVMIR(module, context, options.prefix);
   if (!result) {
     module.emitError("cannot be translated to LLVM IR");
     return nullptr;
   }
-  result->setTargetTriple(llvm::Triple(targets[variant].triple));
+  result->setTargetTriple(llvm::Triple(target.triple));
   // The backend calls memcpy and its like by name: nothing here must have it.
-  std::string suffix = variant ? ".local." + std::to_string(variant) : ".local";
   for (llvm::GlobalValue &value : result->global_values())
     if (value.hasLocalLinkage() && !value.getName().contains('.'))
-      value.setName(value.getName() + suffix);
+      value.setName(value.getName() + ".local" + suffix);
   for (llvm::Function &function : *result) {
     if (function.isDeclaration())
       continue;
-    if (isExportedSymbol(prefix, function.getName()))
+    if (options.cuda || isExportedSymbol(options.prefix, function.getName()))
       setFloor(function);
     else
-      setTarget(function, targets[variant]);
+      setTarget(function, target);
     // Nothing throws, and no unwinder is linked.
     function.setDoesNotThrow();
   }
   return result;
+}
+
+/// Defines the table of images, as the prelude's `struct CudaImage`.
+static void defineImages(llvm::Module &module, ArrayRef<CudaImage> images) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::Type *i64 = llvm::Type::getInt64Ty(context);
+  auto *type =
+      llvm::StructType::get(llvm::PointerType::get(context, 0), i64, i64);
+  SmallVector<llvm::Constant *> rows;
+  for (const CudaImage &image : images) {
+    // The driver takes PTX as a C string.
+    llvm::Constant *bytes = llvm::ConstantDataArray::getString(
+        context, image.bytes, /*AddNull=*/image.isPtx);
+    auto *data = new llvm::GlobalVariable(
+        module, bytes->getType(), /*isConstant=*/true,
+        llvm::GlobalValue::PrivateLinkage, bytes, "posenc.cuda_image");
+    data->setAlignment(llvm::Align(64));
+    int64_t flags = (image.isPtx ? 1 : 0) | (image.target.isExact ? 2 : 0);
+    rows.push_back(llvm::ConstantStruct::get(
+        type, data, llvm::ConstantInt::get(i64, image.target.arch),
+        llvm::ConstantInt::get(i64, flags)));
+  }
+  auto *tableType = llvm::ArrayType::get(type, rows.size());
+  auto define = [&](StringRef name, llvm::Constant *value) {
+    auto *global =
+        new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                                 llvm::GlobalValue::InternalLinkage, value);
+    llvm::GlobalVariable *declared = module.getNamedGlobal(name);
+    global->takeName(declared);
+    declared->replaceAllUsesWith(global);
+    declared->eraseFromParent();
+  };
+  define(kCudaImagesSymbol, llvm::ConstantArray::get(tableType, rows));
+  define(kNumCudaImagesSymbol, llvm::ConstantInt::get(i64, images.size()));
 }
 
 /// Links `other` into `module`, as code for the same machine.
@@ -162,32 +228,58 @@ static LogicalResult linkModule(llvm::Module &module,
   return failure(llvm::Linker::linkModules(module, std::move(other)));
 }
 
-std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
-    ArrayRef<ModuleOp> modules, llvm::LLVMContext &context,
-    ArrayRef<TargetSpec> targets, StringRef prefix, Threads threads) {
-  ModuleOp first = modules.front();
-  if (getKernels(first).empty()) {
+/// The parts in one module, without the prelude.
+static std::unique_ptr<llvm::Module>
+translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
+               const llvm::TargetMachine &machine) {
+  PosencEmitCInterfacePassOptions options = getInterfaceOptions(parts);
+  std::unique_ptr<llvm::Module> result;
+  auto add = [&](std::unique_ptr<llvm::Module> code) {
+    if (!code)
+      return failure();
+    if (result)
+      return linkModule(*result, std::move(code));
+    result = std::move(code);
+    result->setDataLayout(machine.createDataLayout());
+    return success();
+  };
+  for (auto [variant, module] : llvm::enumerate(parts.modules)) {
+    options.variant = variant;
+    options.entries = variant == 0;
+    std::string suffix = variant ? "." + std::to_string(variant) : "";
+    if (failed(add(translatePart(module, context, options,
+                                 parts.targets[variant], suffix))))
+      return nullptr;
+  }
+  if (!parts.cuda)
+    return result;
+  options.variant = 0;
+  options.cpuFeatures = {0};
+  options.cuda = true;
+  options.entries = parts.modules.empty();
+  if (failed(add(translatePart(*parts.cuda->host, context, options,
+                               parts.targets.front(), ".cuda"))))
+    return nullptr;
+  defineImages(*result, parts.cuda->images);
+  return result;
+}
+
+std::unique_ptr<llvm::Module>
+mlir::posenc::translateLibrary(const LibraryParts &parts,
+                               llvm::LLVMContext &context) {
+  ModuleOp first =
+      parts.modules.empty() ? *parts.cuda->host : parts.modules.front();
+  if (parts.getKernels().empty()) {
     first.emitError("no public function to compile");
     return nullptr;
   }
   LLVMErrors errors(context, first.getLoc());
-  const TargetSpec &target = targets.front();
+  const TargetSpec &target = parts.targets.front();
   std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
-  std::unique_ptr<llvm::Module> result;
-  for (auto [variant, module] : llvm::enumerate(modules)) {
-    std::unique_ptr<llvm::Module> code =
-        translateVariant(module, context, targets, variant, prefix);
-    if (!code)
-      return nullptr;
-    if (variant == 0) {
-      result = std::move(code);
-      result->setDataLayout(machine->createDataLayout());
-    } else if (failed(linkModule(*result, std::move(code)))) {
-      first.emitError("cannot be linked with code for another target");
-      return nullptr;
-    }
-  }
-
+  std::unique_ptr<llvm::Module> result =
+      translateParts(parts, context, *machine);
+  if (!result)
+    return nullptr;
   if (llvm::verifyModule(*result)) {
     first.emitError("lowers to invalid LLVM IR");
     return nullptr;
@@ -196,7 +288,7 @@ std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
   optimize(*result, *machine);
   llvm::Expected<std::unique_ptr<llvm::Module>> prelude =
       llvm::parseBitcodeFile(
-          llvm::MemoryBufferRef(getPrelude(target, threads), "prelude"),
+          llvm::MemoryBufferRef(getPrelude(target, parts.threads), "prelude"),
           context);
   if (!prelude) {
     first.emitError() << llvm::toString(prelude.takeError());
@@ -210,7 +302,7 @@ std::unique_ptr<llvm::Module> mlir::posenc::translateModule(
     return nullptr;
   }
   llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {
-    return isExportedSymbol(prefix, value.getName());
+    return isExportedSymbol(parts.prefix, value.getName());
   });
   llvm::ModuleAnalysisManager analyses;
   llvm::PassBuilder(machine.get()).registerModuleAnalyses(analyses);

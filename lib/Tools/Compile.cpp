@@ -37,7 +37,9 @@ enum class Emit {
   Asm,
   Obj,
   Static,
-  Shared
+  Shared,
+  Ptx,
+  Cubin
 };
 
 /// What the command line asks for.
@@ -62,6 +64,8 @@ static std::optional<Emit> parseEmit(StringRef name) {
       .Case("obj", Emit::Obj)
       .Case("static", Emit::Static)
       .Case("shared", Emit::Shared)
+      .Case("ptx", Emit::Ptx)
+      .Case("cubin", Emit::Cubin)
       .Default(std::nullopt);
 }
 
@@ -74,6 +78,8 @@ static std::optional<Emit> getEmitOfSuffix(StringRef path) {
       .Case(".o", Emit::Obj)
       .Case(".a", Emit::Static)
       .Case(".so", Emit::Shared)
+      .Case(".ptx", Emit::Ptx)
+      .Case(".cubin", Emit::Cubin)
       .Default(std::nullopt);
 }
 
@@ -209,9 +215,11 @@ static std::optional<Stage> getStage(Emit emit) {
 }
 
 static CodeKind getCodeKind(Emit emit) {
-  return emit == Emit::LlvmIR ? CodeKind::LlvmIR
-         : emit == Emit::Asm  ? CodeKind::Asm
-                              : CodeKind::Object;
+  return emit == Emit::LlvmIR  ? CodeKind::LlvmIR
+         : emit == Emit::Asm   ? CodeKind::Asm
+         : emit == Emit::Ptx   ? CodeKind::Ptx
+         : emit == Emit::Cubin ? CodeKind::Cubin
+                               : CodeKind::Object;
 }
 
 static int compile(const Request &request) {
@@ -259,12 +267,64 @@ static int compile(const Request &request) {
                                        CodeCache::fromEnvironment());
   if (!code)
     return kExitError;
+  // What is a file as it is, with no header.
   bool isText = kind != CodeKind::Object;
   llvm::Error error = isText ? write(files, request.output, code->code)
                              : writeLibrary(request, files, code->code);
   if (!error && !isText)
     error = writeHeader(request, files, code->header);
   return finish(std::move(error));
+}
+
+/// Whether an output shows code for one target.
+static bool isOfOneTarget(Emit emit) {
+  return emit == Emit::Vector || emit == Emit::Llvm || emit == Emit::Ptx ||
+         emit == Emit::Cubin;
+}
+
+/// Sorts the targets into those of CPUs and of GPUs. Returns what is wrong with
+/// them.
+static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
+                                               Request &request) {
+  CodeOptions &code = request.code;
+  std::vector<std::string> ofCpus;
+  for (StringRef name : names) {
+    if (!CudaTarget::isName(name)) {
+      ofCpus.push_back(name.str());
+      continue;
+    }
+    llvm::Expected<CudaTarget> target = CudaTarget::parse(name);
+    if (!target)
+      return llvm::toString(target.takeError());
+    if (llvm::none_of(code.cudaTargets, [&](const CudaTarget &other) {
+          return other.chip == target->chip;
+        }))
+      code.cudaTargets.push_back(std::move(*target));
+  }
+  std::vector<TargetSpec> unused;
+  llvm::Expected<std::vector<TargetSpec>> specs =
+      TargetSpec::parseAll(ofCpus, unused);
+  if (!specs)
+    return llvm::toString(specs.takeError());
+  code.targets = std::move(*specs);
+  code.hasCpuCode = !ofCpus.empty() || code.cudaTargets.empty();
+  for (const TargetSpec &spec : unused)
+    if (llvm::count(ofCpus, spec.name) < 2)
+      llvm::errs() << "posenc-compile: warning: target '" << spec.name
+                   << "' is left out: another needs the same features\n";
+
+  bool isOfGpu = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
+  if (isOfGpu && code.cudaTargets.empty())
+    return "this kind of output needs a GPU target, as --target=cuda:sm_90";
+  if (isOfGpu && !ofCpus.empty())
+    return "this kind of output has no code for CPUs";
+  size_t numTargets = isOfGpu ? code.cudaTargets.size() : code.targets.size();
+  if (isOfOneTarget(request.emit) && numTargets > 1)
+    return "this kind of output shows code for one target, not several";
+  if (!isOfGpu && isOfOneTarget(request.emit) && !code.cudaTargets.empty())
+    return "this kind of output shows code for CPUs; for GPUs, ptx does";
+  code.neededOnGpu = request.inputOptions.kernels;
+  return std::nullopt;
 }
 
 static std::optional<int> parseArguments(int argc, char **argv,
@@ -280,13 +340,14 @@ static std::optional<int> parseArguments(int argc, char **argv,
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file; - is standard output", output);
   parser.add("emit", "KIND",
-             "posenc, linalg, vector, llvm, llvm-ir, asm, obj, static or "
-             "shared (default: by OUT)",
+             "posenc, linalg, vector, llvm, llvm-ir, asm, obj, static, shared, "
+             "ptx or cubin (default: by OUT)",
              emit);
-  parser.add("target", "CPU",
-             "host, or [x86-64:|aarch64:]CPU[+feature...]; several: a library "
-             "that picks at run time (default: host)",
-             targets);
+  parser.add(
+      "target", "TARGET",
+      "host, [x86-64:|aarch64:]CPU[+feature...], or cuda:sm_NN; several: "
+      "a library that picks at run time (default: host)",
+      targets);
   parser.add("dtype", "TYPE", "f32, bf16, f16 or f64 (default: the config's)",
              request.inputOptions.dtype);
   parser.add("pairing", "PAIRING", "half or interleaved (default: the model's)",
@@ -337,8 +398,6 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.header = header.value_or("");
   if (request.output.empty())
     return usage("no output: give -o OUT");
-  if (emit && (*emit == "ptx" || *emit == "cubin" || *emit == "spirv"))
-    return usage("--emit=" + *emit + " needs a GPU target, and there is none");
   std::optional<Emit> kind =
       emit ? parseEmit(*emit) : getEmitOfSuffix(request.output);
   if (!kind)
@@ -348,8 +407,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.emit = *kind;
   if (request.emit == Emit::Shared && request.output == "-")
     return usage("a shared library cannot go to standard output");
-  bool hasSymbols = *kind != Emit::Posenc && *kind != Emit::Linalg &&
-                    *kind != Emit::Vector && *kind != Emit::Llvm;
+  bool hasSymbols =
+      !getStage(*kind) && *kind != Emit::Ptx && *kind != Emit::Cubin;
   if (hasSymbols && !isValidPrefix(getPrefix(request.output)))
     return usage("no symbol can begin as the name of '" + request.output +
                  "' says: it is empty or begins with a digit");
@@ -359,19 +418,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
     request.code.threads = Threads::None;
   request.code.prefix = getPrefix(request.output);
 
-  std::vector<TargetSpec> unused;
-  llvm::Expected<std::vector<TargetSpec>> specs =
-      TargetSpec::parseAll(targets, unused);
-  if (!specs)
-    return usage(llvm::toString(specs.takeError()));
-  request.code.targets = std::move(*specs);
-  if (request.code.targets.size() > 1 &&
-      (*kind == Emit::Vector || *kind == Emit::Llvm))
-    return usage("--emit=" + *emit + " shows code for one target, not several");
-  for (const TargetSpec &spec : unused)
-    if (llvm::count(targets, spec.name) < 2)
-      llvm::errs() << "posenc-compile: warning: target '" << spec.name
-                   << "' is left out: another needs the same features\n";
+  if (std::optional<std::string> error = parseTargets(targets, request))
+    return usage(*error);
   if (tuning && failed(applyTuningFile(*tuning, request.code.targets)))
     return kExitError;
   return std::nullopt;

@@ -60,8 +60,10 @@ private:
 /// the input become. A kernel that calls something else, as libm, would fail
 /// when it is loaded.
 static constexpr llvm::StringLiteral kLibc[] = {
-    "abort",  "aligned_alloc", "bcmp",    "free",   "malloc",
-    "memcmp", "memcpy",        "memmove", "memset", "puts"};
+    "abort", "aligned_alloc", "bcmp", "free", "malloc", "memcmp", "memcpy",
+    "memmove", "memset", "puts",
+    // The prelude for GPUs.
+    "dlerror", "dlopen", "dlsym"};
 
 /// What Prelude.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {

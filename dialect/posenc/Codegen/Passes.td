@@ -257,14 +257,11 @@ def PosencLowerLaunchesPass
   let summary = "Turn launches of kernels into calls of the library's own code";
   let description = [{
     A function with `posenc.abi` gets one more argument, the call that its
-    launches belong to, and the attribute `posenc.launches`. `num-images` is how
-    many images of the kernels, for one architecture each, the library has.
+    launches belong to, and the attribute `posenc.launches`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect"];
-  let options = [Option<"numImages", "num-images", "int64_t", /*default=*/"1",
-                        "Images of the kernels in the library">];
 }
 
 def PosencEmitCInterfacePass
@@ -283,6 +280,9 @@ def PosencEmitCInterfacePass
     A library for several targets is made of one module for each, with the same
     functions: the pass gives each its own `variant`, all of them the same
     `cpu-features`, and one of them the entries; then the modules are linked.
+    With `cuda`, for functions with `posenc.launches`, what is emitted is
+    `<function>.packed.cuda` and `<prefix>_<function>_cuda`, which takes DLPack
+    tensors on a GPU and a stream.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
@@ -295,6 +295,12 @@ def PosencEmitCInterfacePass
                "that it needs (default: one that needs none)">,
     Option<"variant", "variant", "unsigned", /*default=*/"0",
            "Which of the variants the kernels of this module are">,
+    Option<"cuda", "cuda", "bool", /*default=*/"false",
+           "The kernels launch others by CUDA: they are a variant of their own, "
+           "whose entries take tensors on a GPU">,
+    ListOption<"cudaFunctions", "cuda-functions", "std::string",
+               "The functions that another module of the library has for CUDA, "
+               "for the metadata">,
     Option<"entries", "entries", "bool", /*default=*/"true",
            "Emit the entries, and what a library has once">
   ];

@@ -25,17 +25,29 @@ inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
+inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
 
-/// The symbol of the packed form of a function's variant.
+/// The table of a library's images for CUDA, `struct CudaImage` of the prelude,
+/// and how many there are.
+inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
+inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
+    "posenc.num_cuda_images";
+
+/// The symbol of the packed form of a function's variant, and of the one that
+/// launches kernels by CUDA.
 std::string getPackedSymbol(StringRef function, unsigned variant);
+std::string getCudaPackedSymbol(StringRef function);
 
-/// The end of the name of an entry that takes DLPack tensors.
+/// The ends of the names of entries that take DLPack tensors, on the CPU and on
+/// a GPU.
 inline constexpr llvm::StringLiteral kTensorSuffix = "_dl";
+inline constexpr llvm::StringLiteral kCudaSuffix = "_cuda";
 
-/// The symbols of a function's entries: for plain C, for DLPack tensors, and
-/// for TVM FFI.
+/// The symbols of a function's entries: for plain C, for DLPack tensors, on a
+/// GPU, and for TVM FFI.
 std::string getEntrySymbol(StringRef prefix, StringRef function);
 std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
+std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
 std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
 
 /// Whether a library with this prefix exports the symbol, if it has it.
@@ -52,10 +64,10 @@ enum CpuFeature : uint64_t {
   kCpuFeatureAvx512Bf16 = 4,
 };
 
-using Kernel = std::pair<FunctionOpInterface, AbiAttr>;
+using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 
 /// The functions of a module that have a signature, in order.
-SmallVector<Kernel> getKernels(ModuleOp module);
+SmallVector<KernelFunction> getKernels(ModuleOp module);
 
 /// The memory of a kernel's tensor argument: the last dimension is contiguous,
 /// the others have any stride.
@@ -67,13 +79,20 @@ std::string getSizeName(AbiAttr abi, int64_t number);
 /// The name of a scalar's or tensor's element type, in headers and metadata.
 StringRef getTypeName(Type type);
 
+/// A function of a library, and where the library has code for it.
+struct LibraryKernel {
+  FunctionOpInterface function;
+  AbiAttr abi;
+  bool onCpu, onCuda;
+};
+
 /// The JSON that `<prefix>_metadata` returns. `targets` are separated by
 /// commas.
-std::string createMetadata(ArrayRef<Kernel> kernels, StringRef prefix,
+std::string createMetadata(ArrayRef<LibraryKernel> kernels, StringRef prefix,
                            StringRef targets);
 
 /// The C header of the library.
-std::string createHeader(ArrayRef<Kernel> kernels, StringRef prefix);
+std::string createHeader(ArrayRef<LibraryKernel> kernels, StringRef prefix);
 
 } // namespace mlir::posenc
 

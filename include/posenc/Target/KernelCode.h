@@ -9,6 +9,7 @@
 #ifndef POSENC_TARGET_KERNELCODE_H
 #define POSENC_TARGET_KERNELCODE_H
 
+#include "posenc/Target/CudaTarget.h"
 #include "posenc/Target/KernelModule.h"
 
 #include <optional>
@@ -21,14 +22,20 @@ class CodeCache;
 
 /// What a kernel library shall be.
 struct CodeOptions {
-  /// Best first, of one architecture, as TargetSpec::parseAll gives them.
+  /// Best first, of one architecture, as TargetSpec::parseAll gives them. If
+  /// there is no code for CPUs, the first says where that for GPUs is called.
   std::vector<TargetSpec> targets;
+  bool hasCpuCode = true;
+  std::vector<CudaTarget> cudaTargets;
+  /// Functions that there is an error for if a GPU has no code for them.
+  std::vector<std::string> neededOnGpu;
   /// Of the exported symbols.
   std::string prefix = "posenc";
   Threads threads = Threads::OpenMP;
 };
 
-enum class CodeKind { LlvmIR, Asm, Object };
+/// PTX and cubins are of the first target for CUDA, and without a header.
+enum class CodeKind { LlvmIR, Asm, Object, Ptx, Cubin };
 
 /// One file that has all of a library's code, and the C header to it.
 struct KernelCode {

@@ -9,6 +9,8 @@
 #ifndef POSENC_TARGET_KERNELMODULE_H
 #define POSENC_TARGET_KERNELMODULE_H
 
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Target/CudaCode.h"
 #include "posenc/Target/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,15 +29,26 @@ LogicalResult lowerModule(ModuleOp module, Stage to, const TargetSpec &target,
 /// How a library starts threads where the host sets no loop of its own.
 enum class Threads { None, OpenMP };
 
-/// Makes one library of the modules, at the LLVM stage, one for each target,
-/// best first: emits the C interface into them, translates and links them with
-/// the prelude, and optimizes each function for its target. Null after an error
-/// diagnostic.
-std::unique_ptr<llvm::Module> translateModule(ArrayRef<ModuleOp> modules,
-                                              llvm::LLVMContext &context,
-                                              ArrayRef<TargetSpec> targets,
-                                              llvm::StringRef prefix,
-                                              Threads threads);
+/// What a library is made of.
+struct LibraryParts {
+  /// At the LLVM stage, one for each target, best first; none if there is no
+  /// code for CPUs.
+  llvm::SmallVector<ModuleOp> modules;
+  llvm::ArrayRef<TargetSpec> targets;
+  /// Null if there is no code for CUDA.
+  const CudaCode *cuda = nullptr;
+  std::string prefix;
+  Threads threads = Threads::OpenMP;
+
+  /// The functions, and where there is code for each.
+  llvm::SmallVector<LibraryKernel> getKernels() const;
+};
+
+/// Makes one library of its parts: emits the C interface into the modules,
+/// translates and links them with the prelude, and optimizes each function for
+/// its target. Null after an error diagnostic.
+std::unique_ptr<llvm::Module> translateLibrary(const LibraryParts &parts,
+                                               llvm::LLVMContext &context);
 
 } // namespace mlir::posenc
 

@@ -27,10 +27,11 @@ namespace mlir::posenc {
 /// Emits the C interface into a module, at its end.
 class CInterfaceEmitter {
 public:
+  /// Of kernels that launch others by CUDA, there is one variant.
   CInterfaceEmitter(ModuleOp module, StringRef prefix,
-                    ArrayRef<uint64_t> cpuFeatures)
+                    ArrayRef<uint64_t> cpuFeatures, bool isCuda)
       : module(module), builder(module.getBodyRegion()), prefix(prefix.str()),
-        cpuFeatures(cpuFeatures),
+        cpuFeatures(cpuFeatures), isCuda(isCuda),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i32(builder.getI32Type()), i64(builder.getI64Type()),
         nothing(LLVM::LLVMVoidType::get(module.getContext())) {}
@@ -51,6 +52,9 @@ public:
   void emitPlainEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `<prefix>_<function>_dl`, which takes DLPack tensors.
   void emitTensorEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>_cuda`, which takes DLPack tensors on a GPU and
+  /// a stream.
+  void emitCudaEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI.
   void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   void emitMetadata(StringRef metadata);
@@ -77,6 +81,7 @@ private:
   /// An array on the stack that begins with these words.
   Value createArray(Location loc, int64_t size, ValueRange words);
   Value getDescription(LLVM::LLVMFuncOp kernel);
+  std::string getPacked(LLVM::LLVMFuncOp kernel, unsigned variant);
   /// Creates an exported function, and goes there.
   Block *createEntry(StringRef name, ArrayRef<Type> types);
   /// Calls a function of the prelude and returns what it returns.
@@ -88,6 +93,7 @@ private:
   OpBuilder builder;
   std::string prefix;
   ArrayRef<uint64_t> cpuFeatures;
+  bool isCuda;
   Type pointer, i32, i64, nothing;
 };
 

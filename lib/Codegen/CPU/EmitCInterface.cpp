@@ -20,11 +20,12 @@ using namespace mlir::posenc;
 
 /// Makes the functions of the input internal: they are reached through the
 /// entries only, and must not take the name of one.
-static LogicalResult hideFunctions(ModuleOp module, StringRef prefix) {
+static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
+                                   bool hasDots) {
   for (Operation &op : *module.getBody()) {
     auto symbol = dyn_cast<SymbolOpInterface>(op);
     if (symbol && (isExportedSymbol(prefix, symbol.getName()) ||
-                   symbol.getName().contains('.')))
+                   (!hasDots && symbol.getName().contains('.'))))
       return op.emitError() << "symbol '" << symbol.getName()
                             << "' collides with the library's own";
     if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op))
@@ -49,17 +50,19 @@ struct EmitCInterface final
                          << ": there are " << features.size();
       return signalPassFailure();
     }
-    SmallVector<Kernel> kernels = getKernels(module);
+    SmallVector<KernelFunction> kernels = getKernels(module);
     SmallVector<std::pair<LLVM::LLVMFuncOp, CallLayout>> functions;
-    CInterfaceEmitter emitter(module, prefix, features);
+    CInterfaceEmitter emitter(module, prefix, features, cuda);
     for (auto [kernel, abi] : kernels) {
       auto function = dyn_cast<LLVM::LLVMFuncOp>(kernel.getOperation());
       if (!function) {
         kernel.emitError("expected a kernel in the LLVM dialect");
         return signalPassFailure();
       }
-      StringRef name = function.getName();
-      if (name.consume_back(kTensorSuffix) && module.lookupSymbol(name)) {
+      for (StringRef suffix : {kTensorSuffix, kCudaSuffix}) {
+        StringRef name = function.getName();
+        if (!name.consume_back(suffix) || !module.lookupSymbol(name))
+          continue;
         function.emitError()
             << "'" << function.getName()
             << "' would have the name of an entry of '" << name << "'";
@@ -69,22 +72,34 @@ struct EmitCInterface final
       if (failed(emitter.check(function, functions.back().second)))
         return signalPassFailure();
     }
-    std::string metadata = createMetadata(kernels, prefix, targets);
-    if (failed(hideFunctions(module, prefix)))
+    SmallVector<LibraryKernel> described;
+    for (auto [kernel, abi] : kernels)
+      described.push_back(
+          {kernel, abi, /*onCpu=*/!cuda,
+           cuda || llvm::is_contained(cudaFunctions, kernel.getName())});
+    std::string metadata = createMetadata(described, prefix, targets);
+    if (failed(hideFunctions(module, prefix, /*hasDots=*/cuda)))
       return signalPassFailure();
     for (auto &[function, layout] : functions)
       emitter.emitPacked(function, layout, variant);
-    if (!entries)
+    if (!entries && !cuda)
       return;
     emitter.declarePrelude();
     for (auto &[function, layout] : functions) {
       emitter.emitDescription(function, layout);
+      if (cuda) {
+        emitter.emitCudaEntry(function, layout);
+        continue;
+      }
       emitter.emitPlainEntry(function, layout);
       emitter.emitTensorEntry(function, layout);
       emitter.emitFfiEntry(function, layout);
     }
+    if (!entries)
+      return;
     emitter.emitMetadata(metadata);
-    emitter.emitSetParallelFor();
+    if (!cuda)
+      emitter.emitSetParallelFor();
   }
 };
 } // namespace

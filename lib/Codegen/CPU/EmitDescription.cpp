@@ -51,7 +51,7 @@ void CInterfaceEmitter::createText(StringRef name, StringRef text) {
 void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
   Location loc = kernel.getLoc();
   for (unsigned variant = 0; variant < cpuFeatures.size(); ++variant) {
-    std::string symbol = getPackedSymbol(kernel.getName(), variant);
+    std::string symbol = getPacked(kernel, variant);
     if (!module.lookupSymbol(symbol))
       createFunction(symbol, nothing, {pointer, i64, i64},
                      LLVM::Linkage::External);
@@ -70,10 +70,9 @@ void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
         builder, loc, value,
         constant(loc, static_cast<int64_t>(cpuFeatures[number])),
         ArrayRef<int64_t>{number, 0});
-    value = LLVM::InsertValueOp::create(
-        builder, loc, value,
-        address(loc, getPackedSymbol(kernel.getName(), number)),
-        ArrayRef<int64_t>{number, 1});
+    value = LLVM::InsertValueOp::create(builder, loc, value,
+                                        address(loc, getPacked(kernel, number)),
+                                        ArrayRef<int64_t>{number, 1});
   }
   LLVM::ReturnOp::create(builder, loc, value);
 }

@@ -37,6 +37,17 @@ void CInterfaceEmitter::declarePrelude() {
   auto declare = [&](StringRef name, Type result, ArrayRef<Type> arguments) {
     createFunction(name, result, arguments, LLVM::Linkage::External);
   };
+  if (isCuda) {
+    declare(kLaunchCudaSymbol, i32,
+            {pointer, pointer, pointer, pointer, pointer, i64, pointer, i64});
+    builder.setInsertionPointToEnd(module.getBody());
+    for (auto [symbol, type] : {std::pair(kCudaImagesSymbol, pointer),
+                                std::pair(kNumCudaImagesSymbol, i64)})
+      LLVM::GlobalOp::create(builder, module.getLoc(), type,
+                             /*isConstant=*/true, LLVM::Linkage::External,
+                             symbol, Attribute());
+    return;
+  }
   declare(kLaunchSymbol, i32, {pointer, pointer});
   declare(kLaunchTensorsSymbol, i32, {pointer, pointer, pointer, pointer, i64});
   declare(kLaunchFfiSymbol, i32,
@@ -134,6 +145,26 @@ void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
                createArray(loc, layout.getNumWords(), {}),
                block->getArgument(numArguments),
                block->getArgument(numArguments + 1)});
+}
+
+void CInterfaceEmitter::emitCudaEntry(LLVM::LLVMFuncOp kernel,
+                                      const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  SmallVector<Type> types = getArgumentTypes(layout);
+  size_t numArguments = types.size();
+  types.append({pointer, pointer, i64});
+  Block *block =
+      createEntry(getCudaEntrySymbol(prefix, kernel.getName()), types);
+  SmallVector<Value> words =
+      createArgumentWords(loc, block->getArguments().take_front(numArguments));
+  SmallVector<Value> operands{getDescription(kernel),
+                              createArray(loc, words.size(), words),
+                              createArray(loc, layout.getNumWords(), {})};
+  llvm::append_range(operands, block->getArguments().drop_front(numArguments));
+  operands.push_back(address(loc, kCudaImagesSymbol));
+  operands.push_back(LLVM::LoadOp::create(builder, loc, i64,
+                                          address(loc, kNumCudaImagesSymbol)));
+  finishEntry(loc, kLaunchCudaSymbol, operands);
 }
 
 void CInterfaceEmitter::emitFfiEntry(LLVM::LLVMFuncOp kernel,

@@ -29,7 +29,15 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
   }
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     types.append(2, i64);
+  if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
+    types.push_back(i64);
   return types;
+}
+
+std::string CInterfaceEmitter::getPacked(LLVM::LLVMFuncOp kernel,
+                                         unsigned variant) {
+  return isCuda ? getCudaPackedSymbol(kernel.getName())
+                : getPackedSymbol(kernel.getName(), variant);
 }
 
 LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
@@ -61,8 +69,8 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   Location loc = kernel.getLoc();
   // Linked by name where entries are; made internal when all are together.
   LLVM::LLVMFuncOp packed =
-      createFunction(getPackedSymbol(kernel.getName(), variant), nothing,
-                     {pointer, i64, i64}, LLVM::Linkage::External);
+      createFunction(getPacked(kernel, variant), nothing, {pointer, i64, i64},
+                     LLVM::Linkage::External);
   Block *entry = packed.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   Value words = entry->getArgument(0);
@@ -90,6 +98,9 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   }
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});
+  // In place of a chunk: kernels on a GPU are not split.
+  if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
+    operands.push_back(entry->getArgument(1));
   LLVM::CallOp::create(builder, loc, kernel, operands);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   kernel->setAttr("no_inline", builder.getUnitAttr());

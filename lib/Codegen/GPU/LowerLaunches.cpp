@@ -23,6 +23,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// As kMaxCudaDevices of the prelude.
+static constexpr int64_t kMaxDevices = 64;
+
 namespace {
 /// Replaces the launches of a module.
 class LaunchLowering {
@@ -31,12 +34,12 @@ public:
       : module(module), builder(module.getContext()), i64(builder.getI64Type()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
-  void lower(func::FuncOp function, int64_t numImages);
+  void lower(func::FuncOp function);
 
 private:
-  void lower(gpu::LaunchFuncOp launch, Value call, int64_t numImages);
+  void lower(gpu::LaunchFuncOp launch, Value call);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
-  Value getKernel(StringRef name, int64_t numImages);
+  Value getKernel(StringRef name);
 
   Value constant(int64_t value) {
     return LLVM::ConstantOp::create(builder, module.getLoc(), i64, value);
@@ -78,9 +81,9 @@ SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
   return words;
 }
 
-/// A kernel's name, and where it is kept once it is loaded, for each image.
-Value LaunchLowering::getKernel(StringRef name, int64_t numImages) {
-  std::string symbol = (name + ".kernel").str();
+/// A kernel's name, and where it is kept once it is loaded, for each device.
+Value LaunchLowering::getKernel(StringRef name) {
+  std::string symbol = ("posenc.kernel." + name).str();
   Location loc = module.getLoc();
   if (!module.lookupSymbol(symbol)) {
     OpBuilder::InsertionGuard guard(builder);
@@ -91,7 +94,7 @@ Value LaunchLowering::getKernel(StringRef name, int64_t numImages) {
         LLVM::LLVMArrayType::get(builder.getI8Type(), text.size()),
         /*isConstant=*/true, LLVM::Linkage::Internal, symbol + ".name",
         builder.getStringAttr(text));
-    auto slots = LLVM::LLVMArrayType::get(i64, numImages);
+    auto slots = LLVM::LLVMArrayType::get(i64, kMaxDevices);
     auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                  {pointer, slots});
     auto global = LLVM::GlobalOp::create(
@@ -108,8 +111,7 @@ Value LaunchLowering::getKernel(StringRef name, int64_t numImages) {
   return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
 }
 
-void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call,
-                           int64_t numImages) {
+void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
   Location loc = launch.getLoc();
   builder.setInsertionPoint(launch);
   SmallVector<Value> words = getParameters(launch);
@@ -125,14 +127,13 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call,
         LLVM::GEPOp::create(builder, loc, pointer, pointer, places, at));
   }
   LLVM::CallOp::create(builder, loc, TypeRange(), kEnqueueSymbol,
-                       ValueRange{call,
-                                  getKernel(launch.getKernelName(), numImages),
+                       ValueRange{call, getKernel(launch.getKernelName()),
                                   widen(launch.getGridSizeX()),
                                   widen(launch.getBlockSizeX()), places});
   launch.erase();
 }
 
-void LaunchLowering::lower(func::FuncOp function, int64_t numImages) {
+void LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
   if (!module.lookupSymbol(kEnqueueSymbol)) {
@@ -148,7 +149,7 @@ void LaunchLowering::lower(func::FuncOp function, int64_t numImages) {
     return;
   function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
   for (gpu::LaunchFuncOp launch : launches)
-    lower(launch, function.getArguments().back(), numImages);
+    lower(launch, function.getArguments().back());
 }
 
 namespace {
@@ -157,12 +158,20 @@ struct LowerLaunches final
   using Base::Base;
 
   void runOnOperation() override {
+    for (Operation &op : *getOperation().getBody()) {
+      auto symbol = dyn_cast<SymbolOpInterface>(op);
+      if (!symbol || !symbol.getName().contains('.'))
+        continue;
+      op.emitError() << "symbol '" << symbol.getName()
+                     << "' collides with the library's own";
+      return signalPassFailure();
+    }
     LaunchLowering lowering(getOperation());
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (function->hasAttr(PosencDialect::kAbiAttrName) &&
           !function->hasAttr(PosencDialect::kLaunchesAttrName))
-        lowering.lower(function, numImages);
+        lowering.lower(function);
   }
 };
 } // namespace

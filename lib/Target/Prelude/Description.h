@@ -76,7 +76,9 @@ enum {
   kStride,
   kAlignment,
   kArguments, /* of TVM FFI only */
-  kIndex
+  kIndex,
+  kNoGpu,
+  kGpuFailed
 };
 
 static inline int64_t getNumArguments(const struct Description *description) {

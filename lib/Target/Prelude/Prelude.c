@@ -8,10 +8,12 @@
 
 /* Compiled to LLVM bitcode with the project and linked into each library that
  * posenc-compile makes, and into what posenc-run compiles in memory. It has
- * no state but the host's parallel loop, allocates nothing, and calls nothing
- * but libgomp, and that only with POSENC_OPENMP. */
+ * no state but the host's parallel loop and what it knows of GPUs, allocates
+ * nothing, and calls nothing but libgomp, and that only with POSENC_OPENMP; and
+ * for GPUs the driver, which it opens. */
 
 #include "Cpu.h"
+#include "Cuda.h"
 #include "Indices.h"
 #include "Memory.h"
 #include "Tensors.h"
@@ -165,7 +167,7 @@ int32_t launch(const struct Description *description, int64_t *words) {
   for (int64_t i = 0; i < numArguments; ++i)
     if (description->arguments[i].rank >= 0)
       setContiguous(description, &description->arguments[i], words);
-  struct Call call = {description, words, NULL, 0, 0};
+  struct Call call = {description, words, NULL, 0, 0, kDLCPU};
   return run(&call, variant);
 }
 
@@ -185,7 +187,7 @@ static int32_t runTensors(struct Call *call, const int64_t *arguments) {
 int32_t launchTensors(const struct Description *description,
                       const int64_t *arguments, int64_t *words, char *message,
                       size_t size) {
-  struct Call call = {description, words, message, size, 0};
+  struct Call call = {description, words, message, size, 0, kDLCPU};
   if (message && size > 0)
     *message = 0;
   return runTensors(&call, arguments);
@@ -196,7 +198,7 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
                   int32_t count, struct Any *result, int64_t *arguments,
                   int64_t *words) {
   char message[256] = "";
-  struct Call call = {description, words, message, sizeof(message), 0};
+  struct Call call = {description, words, message, sizeof(message), 0, kDLCPU};
   int32_t code = unpackArguments(&call, args, count, arguments);
   if (!code)
     code = runTensors(&call, arguments);

@@ -17,6 +17,7 @@ struct Call {
   int64_t *words;
   char *message; /* NULL: nowhere */
   size_t size, used;
+  int32_t deviceType; /* where tensors have to be, as in DLPack */
 };
 
 static void putText(struct Call *call, const char *text) {

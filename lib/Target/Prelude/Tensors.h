@@ -23,7 +23,7 @@ struct Tensor {
   uint64_t byteOffset;
 };
 
-enum { kDLCPU = 1 };
+enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAManaged = 13 };
 
 /* Sets the word of a size that no tensor has given yet, or says which tensor
  * or scalar disagrees. */
@@ -105,10 +105,15 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   const struct Argument *argument = &call->description->arguments[number];
   if (!tensor)
     return fail(call, kNull, "%n is NULL", VALUES(number));
-  if (tensor->deviceType != kDLCPU)
+  int isThere =
+      tensor->deviceType == call->deviceType ||
+      (call->deviceType == kDLCUDA && tensor->deviceType == kDLCUDAManaged);
+  if (!isThere)
     return fail(call, kDevice,
-                "%n is on a device of type %d, expected the CPU, type %d",
-                VALUES(number, tensor->deviceType, kDLCPU));
+                call->deviceType == kDLCPU
+                    ? "%n is on a device of type %d, expected the CPU, type %d"
+                    : "%n is on a device of type %d, expected CUDA, type %d",
+                VALUES(number, tensor->deviceType, call->deviceType));
   if (tensor->code != argument->code || tensor->bits != argument->bits ||
       tensor->lanes != 1)
     return fail(call, kType, "%n has elements of type %t, expected %t",

@@ -1,0 +1,90 @@
+//===- CudaCode.cpp - kernels for NVIDIA GPUs -------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Target/CudaCode.h"
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Pipelines/Pipelines.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The kernels of a module for one architecture, as PTX.
+static std::optional<std::string> generatePtx(ModuleOp module,
+                                              const CudaTarget &target) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  PosencToNVVMOptions options;
+  options.chip = target.chip;
+  PassManager manager(module.getContext());
+  buildGpuToNVVMPipeline(manager, options);
+  GpuModuleToBinaryPassOptions toBinary;
+  toBinary.compilationTarget = "isa";
+  manager.addPass(createGpuModuleToBinaryPass(toBinary));
+  if (failed(manager.run(*copy)))
+    return std::nullopt;
+  for (auto binary : copy->getOps<gpu::BinaryOp>())
+    for (Attribute object : binary.getObjects()) {
+      StringRef text = cast<gpu::ObjectAttr>(object).getObject().getValue();
+      text.consume_back(StringRef("\0", 1));
+      return text.str();
+    }
+  module.emitError("the kernels have become no PTX");
+  return std::nullopt;
+}
+
+std::optional<CudaCode>
+mlir::posenc::generateCudaCode(ModuleOp module, ArrayRef<CudaTarget> targets,
+                               bool withCubins) {
+  CudaCode code;
+  code.host = module.clone();
+  MLIRContext *context = module.getContext();
+  PassManager toKernels(context);
+  buildPosencToGpuPipeline(toKernels);
+  if (failed(toKernels.run(*code.host)))
+    return std::nullopt;
+  if (getKernels(*code.host).empty()) {
+    module.emitError("no public function that a GPU can run");
+    return std::nullopt;
+  }
+  bool assembles = withCubins && !findPtxas().empty();
+  for (const CudaTarget &target : targets) {
+    std::optional<std::string> ptx = generatePtx(*code.host, target);
+    if (!ptx)
+      return std::nullopt;
+    if (assembles) {
+      llvm::Expected<std::string> cubin = assemblePtx(*ptx, target);
+      if (cubin)
+        code.images.push_back({target, /*isPtx=*/false, std::move(*cubin)});
+      else
+        module.emitWarning()
+            << "the driver will have to compile for " << target.chip << ": "
+            << llvm::toString(cubin.takeError());
+    }
+    code.images.push_back({target, /*isPtx=*/true, std::move(*ptx)});
+  }
+
+  for (auto kernels :
+       llvm::make_early_inc_range(code.host->getOps<gpu::GPUModuleOp>())) {
+    // Launches are by name from here on.
+    PassManager toCalls(context);
+    toCalls.addPass(createPosencLowerLaunchesPass());
+    if (failed(toCalls.run(*code.host)))
+      return std::nullopt;
+    kernels.erase();
+  }
+  PassManager toLLVM(context);
+  buildVectorToLLVMPipeline(toLLVM, PosencToCPUOptions());
+  if (failed(toLLVM.run(*code.host)))
+    return std::nullopt;
+  return code;
+}

@@ -1,0 +1,262 @@
+//===- Cuda.h - kernels on NVIDIA GPUs --------------------------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_PRELUDE_CUDA_H
+#define POSENC_PRELUDE_CUDA_H
+
+#include "CudaDriver.h"
+#include "Memory.h"
+#include "Tensors.h"
+
+/* The kernels of a library, compiled for one architecture. */
+struct CudaImage {
+  const void *data;
+  int64_t arch;  /* ten times the compute capability */
+  int64_t flags; /* see below */
+};
+
+enum {
+  kImageIsPtx = 1,  /* the driver compiles it, for newer architectures too */
+  kImageIsExact = 2 /* for this architecture alone */
+};
+
+enum { kMaxCudaDevices = 64 };
+
+/* A kernel, and its handle on each device once it is loaded there. Made by
+ * posenc-lower-launches. */
+struct CudaKernel {
+  const char *name;
+  void *handles[kMaxCudaDevices];
+};
+
+/* What is known of a device once it was used. */
+struct CudaDevice {
+  int isKnown;
+  void *context; /* the primary one, where the caller has none */
+  void *library;
+};
+
+static struct CudaDevice cudaDevices[kMaxCudaDevices];
+
+/* A call on the way. */
+struct CudaCall {
+  struct Call *call;
+  void *stream;
+  int32_t device;
+  int32_t code;
+};
+
+static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
+  cuda->code = failCuda(cuda->call, kGpuFailed, what, error);
+  return cuda->code;
+}
+
+/* The best image for an architecture: code for it before what the driver has
+ * to compile, newer before older. NULL if none will run. */
+static const struct CudaImage *chooseImage(const struct CudaImage *images,
+                                           int64_t numImages, int64_t arch) {
+  const struct CudaImage *best = NULL;
+  int64_t bestRank = -1;
+  for (int64_t i = 0; i < numImages; ++i) {
+    const struct CudaImage *image = &images[i];
+    int isPtx = image->flags & kImageIsPtx;
+    int isSameMajor = image->arch / 10 == arch / 10;
+    int runs = image->flags & kImageIsExact ? image->arch == arch
+               : isPtx ? image->arch <= arch
+                       : isSameMajor && image->arch <= arch;
+    int64_t rank = image->arch * 4 + (isPtx ? 0 : 2) +
+                   (image->flags & kImageIsExact ? 1 : 0);
+    if (!isPtx)
+      rank += 100000;
+    if (runs && rank > bestRank) {
+      best = image;
+      bestRank = rank;
+    }
+  }
+  return best;
+}
+
+/* Loads the library's image for the device, whose context is current. */
+static int32_t prepareDevice(struct CudaCall *cuda,
+                             const struct CudaImage *images,
+                             int64_t numImages) {
+  struct CudaDevice *device = &cudaDevices[cuda->device];
+  if (__atomic_load_n(&device->library, __ATOMIC_ACQUIRE))
+    return kOk;
+  enum { kMajor = 75, kMinor = 76 };
+  int major = 0, minor = 0, handle = 0;
+  int error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
+  if (!error)
+    error =
+        CUDA(kCuDeviceGetAttribute, int *, int, int)(&major, kMajor, handle);
+  if (!error)
+    error =
+        CUDA(kCuDeviceGetAttribute, int *, int, int)(&minor, kMinor, handle);
+  if (error)
+    return failOnce(cuda, "the device is unknown to the driver", error);
+  const struct CudaImage *image =
+      chooseImage(images, numImages, 10 * major + minor);
+  if (!image)
+    return cuda->code =
+               fail(cuda->call, kNoGpu,
+                    "no kernels for this GPU, of compute capability %d.%d",
+                    VALUES(major, minor));
+  lockCuda();
+  void *library = device->library;
+  if (!library)
+    error = CUDA(kCuLibraryLoadData, void **, const void *, void *, void *,
+                 unsigned, void *, void *,
+                 unsigned)(&library, image->data, NULL, NULL, 0, NULL, NULL, 0);
+  if (!error)
+    __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
+  unlockCuda();
+  return error ? failOnce(cuda, "the kernels cannot be loaded", error) : kOk;
+}
+
+/* The kernel on the device, loaded into the current context. */
+static void *getKernel(struct CudaCall *cuda, struct CudaKernel *kernel) {
+  void **slot = &kernel->handles[cuda->device];
+  void *handle = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+  if (handle)
+    return handle;
+  void *function;
+  int error = CUDA(kCuLibraryGetKernel, void **, void *, const char *)(
+      &handle, cudaDevices[cuda->device].library, kernel->name);
+  /* Otherwise it would be loaded by the first launch, which may be in a
+   * capture. */
+  if (!error)
+    error = CUDA(kCuKernelGetFunction, void **, void *)(&function, handle);
+  if (error) {
+    failOnce(cuda, "a kernel cannot be loaded", error);
+    return NULL;
+  }
+  __atomic_store_n(slot, handle, __ATOMIC_RELEASE);
+  return handle;
+}
+
+void enqueue(struct CudaCall *cuda, struct CudaKernel *kernel, int64_t blocks,
+             int64_t threads, void **parameters) __asm__("posenc.enqueue");
+
+/* Called by the kernel's code on the host, for each of its launches. */
+void enqueue(struct CudaCall *cuda, struct CudaKernel *kernel, int64_t blocks,
+             int64_t threads, void **parameters) {
+  if (cuda->code || blocks == 0)
+    return;
+  if (blocks < 0 || blocks > INT32_MAX) {
+    cuda->code = fail(cuda->call, kSize, "too many positions for a GPU", NULL);
+    return;
+  }
+  void *handle = getKernel(cuda, kernel);
+  if (!handle)
+    return;
+  int error = CUDA(kCuLaunchKernel, void *, unsigned, unsigned, unsigned,
+                   unsigned, unsigned, unsigned, unsigned, void *, void **,
+                   void **)(handle, (unsigned)blocks, 1, 1, (unsigned)threads,
+                            1, 1, 0, cuda->stream, parameters, NULL);
+  if (error)
+    failOnce(cuda, "a kernel cannot be launched", error);
+}
+
+/* Makes a context of the device the current one, unless it is. */
+static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
+  void *current = NULL;
+  int device = -1;
+  int error = CUDA(kCuCtxGetCurrent, void **)(&current);
+  if (!error && current)
+    error = CUDA(kCuCtxGetDevice, int *)(&device);
+  *isPushed = 0;
+  int handle = 0;
+  if (!error)
+    error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
+  if (error)
+    return failOnce(cuda, "the device is unknown to the driver", error);
+  if (current && device == handle)
+    return kOk;
+  lockCuda();
+  struct CudaDevice *it = &cudaDevices[cuda->device];
+  if (!it->context)
+    error = CUDA(kCuDevicePrimaryCtxRetain, void **, int)(&it->context, handle);
+  unlockCuda();
+  if (!error)
+    error = CUDA(kCuCtxPushCurrent, void *)(it->context);
+  if (error)
+    return failOnce(cuda, "the device has no context", error);
+  *isPushed = 1;
+  return kOk;
+}
+
+/* Runs the kernel on what is in the words. */
+static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
+                       int64_t numImages) {
+  struct Call *call = cuda->call;
+  int isPushed;
+  int32_t code = openCuda(call);
+  if (!code)
+    code = enterContext(cuda, &isPushed);
+  if (code)
+    return code;
+  /* While a stream is captured, a thread may not load anything, unless it says
+   * that what it does has nothing to do with that. */
+  int mode = 2;
+  CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
+  if (!prepareDevice(cuda, images, numImages))
+    call->description->variants[0].packed(call->words, (int64_t)cuda, 0);
+  CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
+  void *old;
+  if (isPushed)
+    CUDA(kCuCtxPopCurrent, void **)(&old);
+  return cuda->code;
+}
+
+/* Finds the device on which all tensors are. */
+static int32_t findDevice(struct Call *call, const int64_t *arguments,
+                          int32_t *device) {
+  const struct Description *description = call->description;
+  *device = -1;
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    const struct Tensor *tensor = (const struct Tensor *)arguments[i];
+    if (description->arguments[i].rank < 0 || !tensor)
+      continue;
+    if (*device < 0)
+      *device = tensor->deviceId;
+    if (tensor->deviceId != *device)
+      return fail(call, kDevice, "%n is on device %d, another one on device %d",
+                  VALUES(i, tensor->deviceId, *device));
+  }
+  if (*device < 0 || *device >= kMaxCudaDevices)
+    return fail(call, kDevice, "there is no CUDA device %d", VALUES(*device));
+  return kOk;
+}
+
+int32_t launchCuda(const struct Description *description,
+                   const int64_t *arguments, int64_t *words, void *stream,
+                   char *message, size_t size, const struct CudaImage *images,
+                   int64_t numImages) __asm__("posenc.launch_cuda");
+
+/* As launchTensors, for tensors on a GPU; enqueues the kernels in the stream.
+ */
+int32_t launchCuda(const struct Description *description,
+                   const int64_t *arguments, int64_t *words, void *stream,
+                   char *message, size_t size, const struct CudaImage *images,
+                   int64_t numImages) {
+  struct Call call = {description, words, message, size, 0, kDLCUDA};
+  if (message && size > 0)
+    *message = 0;
+  struct CudaCall cuda = {&call, stream, 0, kOk};
+  int64_t outputBytes;
+  int32_t code = bindArguments(&call, arguments);
+  if (!code)
+    code = findDevice(&call, arguments, &cuda.device);
+  if (!code)
+    code = checkMemory(&call, &outputBytes);
+  if (code || outputBytes == 0)
+    return code;
+  return runCuda(&cuda, images, numImages);
+}
+
+#endif
