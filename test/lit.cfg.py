@@ -84,6 +84,10 @@ if shutil.which("ptxas") or any(
 ):
     config.available_features.add("ptxas")
 
+# What checks code that no test runs.
+if shutil.which("spirv-val"):
+    config.available_features.add("spirv-val")
+
 # Headers and modules of others.
 if os.path.exists("/usr/include/dlpack/dlpack.h"):
     config.available_features.add("dlpack")

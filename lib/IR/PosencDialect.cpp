@@ -90,6 +90,20 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
              << "'" << name << "' is a unit attribute of a function";
     return success();
   }
+  if (name == kKernelTypeAttrName) {
+    auto type = dyn_cast<TypeAttr>(attr.getValue());
+    if (!type || !isa<FunctionType>(type.getValue()))
+      return op->emitError() << "'" << name << "' is a type of a function";
+    return success();
+  }
+  if (name == kKernelConstantsAttrName) {
+    auto words = dyn_cast<DenseIntElementsAttr>(attr.getValue());
+    if (!isa<ModuleOp>(op) || !words ||
+        !words.getElementType().isSignlessInteger(32))
+      return op->emitError()
+             << "'" << name << "' is an attribute of a module, a list of i32";
+    return success();
+  }
   return op->emitError() << "unknown attribute '" << name << "'";
 }
 

@@ -131,4 +131,10 @@ void mlir::posenc::registerPipelines() {
         buildPosencToGpuPipeline(manager);
         buildGpuToNVVMPipeline(manager, options);
       });
+  PassPipelineRegistration<PosencToSPIRVOptions>(
+      "posenc-to-spirv", "From posenc on tensors to kernels in SPIR-V",
+      [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
+        buildPosencToGpuPipeline(manager);
+        buildGpuToSPIRVPipeline(manager, options);
+      });
 }

@@ -306,4 +306,38 @@ def PosencEmitCInterfacePass
   ];
 }
 
+def PosencScalarizeKernelsPass
+    : Pass<"posenc-scalarize-kernels", "::mlir::ModuleOp"> {
+  let summary = "Bring GPU kernels into a form that converts to SPIR-V";
+  let description = [{
+    Leaves of a module its kernels alone, and of those no vectors: they come
+    from and go to buffers of words, bf16 and f16 are arithmetic on integers,
+    constants a buffer of the module, and the arguments that are numbers words
+    of push constants. The attribute `posenc.kernel_type` says what a kernel was
+    called with, `posenc.kernel_constants` has the constants; `SpirvKernels.h`
+    tells how to launch it.
+
+    SPIR-V does not say whether its Fma rounds once. Unless `fused-fma` promises
+    that the device does so, products and sums are taken apart so that the
+    results are the same.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::spirv::SPIRVDialect",
+    "::mlir::vector::VectorDialect"];
+  let options = [Option<"fusedFma", "fused-fma", "bool", /*default=*/"false",
+                        "The device's Fma rounds once">];
+}
+
+def PosencFinishSpirvPass : Pass<"posenc-finish-spirv"> {
+  let summary = "Forbid contractions, and give push constants no binding";
+  let description = [{
+    Sums and products in `spirv.module`s round on their own, in the order given,
+    as they do on other targets. Variables that are push constants lose the
+    binding that `spirv-lower-abi-attrs` gives to every argument.
+  }];
+  let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
+}
+
 #endif // POSENC_CODEGEN_PASSES_TD

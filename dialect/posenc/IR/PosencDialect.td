@@ -35,7 +35,9 @@ def PosencDialect : Dialect {
     index and the number of chunks that its work is split into, which follows
     from the size of its outputs, or with `posenc.chunked = "inputs"` from that
     of the inputs that no output may be; `posenc.launches` says that its last
-    argument is the call for which it launches kernels of a GPU. The string `posenc.name` on an argument or a result is its name
+    argument is the call for which it launches kernels of a GPU. Of a kernel in
+    SPIR-V `posenc.kernel_type` is the type of the `gpu.func` it was, and
+    `posenc.kernel_constants` on a module what its kernels read. The string `posenc.name` on an argument or a result is its name
     in headers and metadata.
   }];
   // What folds and canonicalizations create.
@@ -55,6 +57,14 @@ def PosencDialect : Dialect {
     /// for which it launches kernels of a GPU.
     static constexpr ::llvm::StringLiteral kLaunchesAttrName =
         "posenc.launches";
+    /// Discardable attribute of a kernel in SPIR-V: the type of the `gpu.func`
+    /// that it was.
+    static constexpr ::llvm::StringLiteral kKernelTypeAttrName =
+        "posenc.kernel_type";
+    /// Discardable attribute of a module of kernels in SPIR-V: their constants,
+    /// as words.
+    static constexpr ::llvm::StringLiteral kKernelConstantsAttrName =
+        "posenc.kernel_constants";
     /// Discardable string attribute of a function argument or result: its name
     /// in headers and metadata.
     static constexpr ::llvm::StringLiteral kNameAttrName = "posenc.name";

@@ -79,6 +79,13 @@ struct PosencToNVVMOptions : PassPipelineOptions<PosencToNVVMOptions> {
       llvm::cl::init("")};
 };
 
+/// Options of `posenc-to-spirv`.
+struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
+  Option<bool> fusedFma{*this, "fused-fma",
+                        llvm::cl::desc("The device's Fma rounds once"),
+                        llvm::cl::init(false)};
+};
+
 /// From posenc on tensors to launches of kernels for a GPU; functions that have
 /// none are left out.
 void buildPosencToGpuPipeline(OpPassManager &manager);
@@ -86,6 +93,10 @@ void buildPosencToGpuPipeline(OpPassManager &manager);
 /// From kernels for a GPU to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,
                             const PosencToNVVMOptions &options);
+
+/// From kernels for a GPU to SPIR-V for Vulkan; see SpirvKernels.h.
+void buildGpuToSPIRVPipeline(OpPassManager &manager,
+                             const PosencToSPIRVOptions &options);
 
 /// Registers `posenc-to-linalg`, `posenc-to-cpu` and `posenc-to-nvvm`.
 void registerPipelines();

@@ -1,0 +1,38 @@
+//===- FloatBits.h - arithmetic that every device rounds alike --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// SPIR-V leaves much open: whether Fma rounds once, how 16-bit floats are
+// rounded, and bf16 it does not know. Here all of it is made from sums and
+// products, which round to nearest, and from integers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_SPIRV_FLOATBITS_H
+#define POSENC_LIB_CODEGEN_SPIRV_FLOATBITS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// a*b + c, rounded once; scalars of f32 or f64. For f64 the products must
+/// neither overflow nor lose bits below the smallest number, and 2^27 times a
+/// factor must be finite. It is a call of a `spirv.func`, made in the module of
+/// kernels around `builder`'s place if there is none.
+Value emitFusedMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b,
+                           Value c);
+
+/// From f32 to the bits of a bf16 or f16, in the lower half of an i32; to
+/// nearest, ties to even, and a NaN stays one.
+Value emitNarrow(OpBuilder &builder, Location loc, Value value, Type type);
+
+/// The other way.
+Value emitWiden(OpBuilder &builder, Location loc, Value bits, Type type);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_SPIRV_FLOATBITS_H
