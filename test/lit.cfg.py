@@ -9,6 +9,7 @@
 # Run it on the build tree (`lit build/test`): lit.site.cfg.py there says where
 # things are.
 
+import ctypes
 import os
 import re
 import shutil
@@ -87,6 +88,12 @@ if shutil.which("ptxas") or any(
 # What checks code that no test runs.
 if shutil.which("spirv-val"):
     config.available_features.add("spirv-val")
+
+# The real driver, in the place of which tests put one of their own.
+try:
+    ctypes.CDLL("libcuda.so.1")
+except OSError:
+    config.available_features.add("no-cuda")
 
 # Headers and modules of others.
 if os.path.exists("/usr/include/dlpack/dlpack.h"):

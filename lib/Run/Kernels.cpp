@@ -65,12 +65,35 @@ static std::optional<Tuning> readTuning(StringRef path) {
   return host->tuning;
 }
 
+/// The architecture of a device. Nothing after an error, which is printed.
+static std::optional<CudaTarget> findCudaTarget(int32_t device) {
+  posenc_cuda_facts facts;
+  if (posenc_cuda_query_device(device, &facts)) {
+    fail(posenc_last_error());
+    return std::nullopt;
+  }
+  llvm::Expected<CudaTarget> target =
+      CudaTarget::parse("cuda:sm_" + std::to_string(facts.arch));
+  if (!target) {
+    fail(llvm::toString(target.takeError()));
+    return std::nullopt;
+  }
+  return *target;
+}
+
 bool Kernel::load(StringRef path, StringRef name, InputOptions options,
-                  bool keepSource, StringRef tuningPath) {
+                  bool keepSource, StringRef tuningPath,
+                  const std::optional<int32_t> &cudaDevice) {
   std::optional<Tuning> tuning;
   if (!tuningPath.empty()) {
     tuning = readTuning(tuningPath);
     if (!tuning)
+      return false;
+  }
+  std::optional<CudaTarget> cuda;
+  if (cudaDevice) {
+    cuda = findCudaTarget(*cudaDevice);
+    if (!cuda)
       return false;
   }
   DialectRegistry registry;
@@ -97,7 +120,7 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
         source = candidate;
   }
 
-  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning);
+  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning, cuda);
   if (!jit)
     return false;
   const char *metadata = jit->getMetadata();
@@ -115,7 +138,8 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
 
 std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
                                      InputOptions options, bool keepSource,
-                                     StringRef tuning) {
+                                     StringRef tuning,
+                                     const std::optional<int32_t> &cudaDevice) {
   std::unique_ptr<Kernel> kernel(new Kernel);
   if (isLibraryPath(path)) {
     std::string error;
@@ -124,8 +148,8 @@ std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
       fail(error);
       return nullptr;
     }
-  } else if (!kernel->load(path, name, std::move(options), keepSource,
-                           tuning)) {
+  } else if (!kernel->load(path, name, std::move(options), keepSource, tuning,
+                           cudaDevice)) {
     return nullptr;
   }
   if (!kernel->find(name))

@@ -38,22 +38,26 @@ static OptionParser::Setter readLimit(std::optional<double> &to) {
   };
 }
 
-static std::optional<int> checkDevice(StringRef device) {
+/// Reads `cpu` or `KIND[:N]`. Returns an exit code if the program is to end.
+static std::optional<int> readDevice(StringRef device, RunRequest &request) {
   if (device == "cpu")
     return std::nullopt;
   auto [kind, number] = device.split(':');
-  unsigned index;
-  bool isGPU =
-      (kind == "cuda" || kind == "vulkan") &&
-      (kind.size() == device.size() || !number.getAsInteger(10, index));
-  if (isGPU)
+  int32_t index = 0;
+  bool isNumbered = kind.size() == device.size() ||
+                    (!number.getAsInteger(10, index) && index >= 0);
+  if (isNumbered && kind == "cuda") {
+    request.cudaDevice = index;
+    return std::nullopt;
+  }
+  if (isNumbered && kind == "vulkan") {
     llvm::errs() << "error: no device '" << device.take_front(80)
-                 << "': kernels run on cpu only\n";
-  else
-    llvm::errs() << "posenc-run: error: unknown device '"
-                 << device.take_front(80)
-                 << "': expected cpu, cuda:N or vulkan:N\n";
-  return isGPU ? kExitError : kExitUsage;
+                 << "': kernels run on cpu and cuda:N only\n";
+    return kExitError;
+  }
+  llvm::errs() << "posenc-run: error: unknown device '" << device.take_front(80)
+               << "': expected cpu, cuda:N or vulkan:N\n";
+  return kExitUsage;
 }
 
 std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
@@ -65,7 +69,7 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   std::optional<std::string> function, device, tuning;
   parser.add("function", "NAME", "function to run (default: the only one)",
              function);
-  parser.add("device", "DEVICE", "cpu", device);
+  parser.add("device", "DEVICE", "cpu or cuda:N (default: cpu)", device);
   parser.add("input", "INPUT",
              "@FILE.npy, 1x32xbf16=random[:seed=N], =iota or =VALUE, or an "
              "integer; one for each argument",
@@ -118,5 +122,5 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
     llvm::errs() << "posenc-run: error: --tuning needs a file\n";
     return kExitUsage;
   }
-  return checkDevice(device.value_or("cpu"));
+  return readDevice(device.value_or("cpu"), request);
 }

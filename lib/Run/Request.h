@@ -24,6 +24,8 @@ struct RunRequest {
   std::vector<std::string> inputs;
   /// Paths of `.npy` files, in the order of the results.
   std::vector<std::string> outputs, expectedOutputs;
+  /// The CUDA device to run on; nothing for the CPU.
+  std::optional<int32_t> cudaDevice;
   bool reference = false;
   Limits limits;
 };

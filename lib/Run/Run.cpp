@@ -28,7 +28,9 @@ static llvm::Error makeError(const Twine &message) {
 }
 
 /// Calls the function with results of its own.
-static llvm::Error call(runtime::Function function, ArrayRef<Input> inputs,
+static llvm::Error call(runtime::Function function,
+                        const std::optional<int32_t> &cudaDevice,
+                        ArrayRef<Input> inputs,
                         std::vector<runtime::Array> &results) {
   std::vector<posenc_value> inputValues, resultValues;
   for (const Input &input : inputs)
@@ -47,9 +49,10 @@ static llvm::Error call(runtime::Function function, ArrayRef<Input> inputs,
   }
   for (const runtime::Array &result : results)
     resultValues.push_back(result.value());
-  return function.call(inputValues, resultValues, error)
-             ? llvm::Error::success()
-             : makeError(error);
+  bool isDone = cudaDevice ? function.callOnCuda(*cudaDevice, inputValues,
+                                                 resultValues, error)
+                           : function.call(inputValues, resultValues, error);
+  return isDone ? llvm::Error::success() : makeError(error);
 }
 
 /// What the oracle makes of the inputs. Where it cannot, its own diagnostics
@@ -144,7 +147,7 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
   if (!inputs)
     return inputs.takeError();
   std::vector<runtime::Array> results;
-  if (llvm::Error error = call(function, *inputs, results))
+  if (llvm::Error error = call(function, request.cudaDevice, *inputs, results))
     return std::move(error);
 
   std::vector<ReferenceValue> oracle, expected;
@@ -202,9 +205,10 @@ int mlir::posenc::runMain(int argc, char **argv) {
         return fail("--tuning is for a module or config.json; '" +
                     request.path + "' is compiled");
     }
-    std::unique_ptr<Kernel> kernel = Kernel::open(
-        request.path, request.function, request.inputOptions,
-        request.reference || !request.expectedOutputs.empty(), request.tuning);
+    std::unique_ptr<Kernel> kernel =
+        Kernel::open(request.path, request.function, request.inputOptions,
+                     request.reference || !request.expectedOutputs.empty(),
+                     request.tuning, request.cudaDevice);
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);

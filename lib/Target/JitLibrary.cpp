@@ -23,7 +23,8 @@ JitLibrary::~JitLibrary() = default;
 
 std::unique_ptr<JitLibrary>
 JitLibrary::create(ModuleOp module, const CodeCache &cache,
-                   const std::optional<Tuning> &tuning) {
+                   const std::optional<Tuning> &tuning,
+                   const std::optional<CudaTarget> &cuda) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
@@ -35,6 +36,10 @@ JitLibrary::create(ModuleOp module, const CodeCache &cache,
   CodeOptions options;
   options.targets = {std::move(*target)};
   options.threads = Threads::None;
+  if (cuda) {
+    options.hasCpuCode = false;
+    options.cudaTargets = {*cuda};
+  }
   std::optional<KernelCode> code =
       generateKernelCode(module, options, CodeKind::Object, cache);
   if (!code)

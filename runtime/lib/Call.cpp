@@ -8,6 +8,7 @@
 
 #include "Binding.h"
 #include "Dispatch.h"
+#include "DlTensor.h"
 #include "Error.h"
 #include "Types.h"
 
@@ -40,46 +41,17 @@ static posenc_status allocateWorkspace(const posenc_function &function,
 
 namespace {
 
-/// DLTensor of DLPack.
-struct CheckedTensor {
-  void *data;
-  int32_t deviceType, deviceId, rank;
-  uint8_t code, bits;
-  uint16_t lanes;
-  const int64_t *shape, *strides;
-  uint64_t byteOffset;
-};
-
 /// The codes of an entry that has refused a size, or a number that is an index.
 constexpr int32_t sizeCode = 8, indexCode = 12;
 
 } // namespace
-
-static CheckedTensor describe(const posenc_argument &argument,
-                              const posenc_tensor &tensor) {
-  enum { cpu = 1, integer = 0, floating = 2, bfloat = 4 };
-  posenc_dtype dtype = argument.dtype;
-  bool isFloat =
-      dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16;
-  int code = dtype == POSENC_BF16 ? bfloat : isFloat ? floating : integer;
-  return {tensor.data,
-          cpu,
-          0,
-          tensor.rank,
-          static_cast<uint8_t>(code),
-          static_cast<uint8_t>(8 * posenc_dtype_size(dtype)),
-          1,
-          tensor.shape,
-          nullptr,
-          0};
-}
 
 /// Reports why a kernel has done nothing: the form of it that checks its
 /// arguments says it in words.
 static posenc_status failKernel(const posenc_function &function, int32_t code,
                                 const posenc_value *inputs,
                                 const posenc_value *outputs) {
-  CheckedTensor tensors[POSENC_MAX_ARGUMENTS];
+  DlTensor tensors[POSENC_MAX_ARGUMENTS];
   int64_t arguments[POSENC_MAX_ARGUMENTS];
   char message[256] = "";
   size_t count = 0;
@@ -89,8 +61,7 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
       return;
     }
     tensors[count] = describe(argument, value.tensor);
-    arguments[count] =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(&tensors[count]));
+    arguments[count] = toWord(&tensors[count]);
     ++count;
   };
   size_t needed = function.inputs.size() + function.outputs.size() + 2;
@@ -100,8 +71,7 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
       add(function.inputs[i], inputs[i]);
     for (size_t i = 0; i < function.outputs.size(); ++i)
       add(function.outputs[i], outputs[i]);
-    arguments[count++] =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(message));
+    arguments[count++] = toWord(message);
     arguments[count++] = sizeof(message);
     if (dispatch<int32_t>(function.checked, arguments, count) == code)
       return fail(code == sizeCode ? POSENC_SHAPE_MISMATCH
@@ -124,6 +94,9 @@ posenc_status posenc_call(const posenc_function *function,
     return status;
   if (posenc_status status = binding.checkOverlap())
     return status;
+  if (!function->address)
+    return fail(POSENC_UNSUPPORTED, "%s: the library has code for GPUs only",
+                function->name.c_str());
   if (!function->supported)
     return fail(POSENC_UNSUPPORTED,
                 "%s: this processor lacks the features that the library was "
@@ -136,8 +109,7 @@ posenc_status posenc_call(const posenc_function *function,
   if (function->workspace) {
     if (posenc_status status = allocateWorkspace(*function, binding, workspace))
       return status;
-    arguments[count++] =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace.get()));
+    arguments[count++] = toWord(workspace.get());
   }
   int32_t code = dispatch<int32_t>(function->address, arguments, count);
   return code == 0 ? POSENC_OK : failKernel(*function, code, inputs, outputs);

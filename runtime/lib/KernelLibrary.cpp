@@ -34,10 +34,20 @@ static posenc_status link(posenc_library &library, const char *text,
   bool supported = hostRunsAnyOf(metadata.targets);
   for (posenc_function &function : metadata.functions) {
     function.supported = supported;
-    function.address = lookup(function.symbol.c_str());
+    auto lookupEntry = [&](const std::string &symbol, void *&address) {
+      address = symbol.empty() ? nullptr : lookup(symbol.c_str());
+      return symbol.empty() || address
+                 ? POSENC_OK
+                 : fail(POSENC_BAD_LIBRARY,
+                        "%sno symbol '%s' for the function '%s'", name.c_str(),
+                        symbol.c_str(), function.name.c_str());
+    };
+    if (posenc_status status = lookupEntry(function.symbol, function.address))
+      return status;
+    if (posenc_status status = lookupEntry(function.cudaSymbol, function.cuda))
+      return status;
     if (!function.address)
-      return fail(POSENC_BAD_LIBRARY, "%sno symbol '%s' for the function '%s'",
-                  name.c_str(), function.symbol.c_str(), function.name.c_str());
+      continue;
     // Unless it is another function that happens to be called so.
     auto lookupForm = [&](const char *suffix) -> void * {
       std::string symbol = function.symbol + suffix;

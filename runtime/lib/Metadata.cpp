@@ -37,6 +37,8 @@ private:
                  const char *key, std::string &out);
   bool nameList(const JsonValue &json, const std::string &where,
                 const char *key, std::vector<std::string> &out);
+  bool symbol(const JsonValue &json, const std::string &where, const char *key,
+              const std::string &prefix, std::string &out);
   bool function(const JsonValue &json, const std::string &where,
                 const std::string &prefix, posenc_function &out);
   bool argument(const JsonValue &json, const std::string &where,
@@ -197,18 +199,30 @@ bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
   return true;
 }
 
+bool Reader::symbol(const JsonValue &json, const std::string &where,
+                    const char *key, const std::string &prefix,
+                    std::string &out) {
+  if (!getString(json, where, key, out))
+    return false;
+  // Anything else could be a function of the C library.
+  if (!isIdentifier(out) || out.rfind(prefix + "_", 0) != 0)
+    return fail(where, "the symbol " + quoted(out) +
+                           " is not a C identifier that starts with " +
+                           quoted(prefix + "_"));
+  return true;
+}
+
 bool Reader::function(const JsonValue &json, const std::string &where,
                       const std::string &prefix, posenc_function &out) {
   if (!json.isObject())
     return fail(where, "not an object");
-  if (!getString(json, where, "name", out.name) ||
-      !getString(json, where, "symbol", out.symbol))
+  if (!getString(json, where, "name", out.name))
     return false;
-  // Anything else could be a function of the C library.
-  if (!isIdentifier(out.symbol) || out.symbol.rfind(prefix + "_", 0) != 0)
-    return fail(where, "the symbol " + quoted(out.symbol) +
-                           " is not a C identifier that starts with " +
-                           quoted(prefix + "_"));
+  if (!json.find("cuda") || json.find("symbol"))
+    if (!symbol(json, where, "symbol", prefix, out.symbol))
+      return false;
+  if (json.find("cuda") && !symbol(json, where, "cuda", prefix, out.cudaSymbol))
+    return false;
 
   std::set<std::string> names;
   auto arguments = [&](const char *key, std::vector<posenc_argument> &list) {
@@ -274,8 +288,9 @@ bool Reader::metadata(const JsonValue &json, Metadata &out) {
       return false;
     if (!names.insert(last.name).second)
       return fail(where, "the function " + quoted(last.name) + " again");
-    if (!symbols.insert(last.symbol).second)
-      return fail(where, "the symbol " + quoted(last.symbol) + " again");
+    for (const std::string *symbol : {&last.symbol, &last.cudaSymbol})
+      if (!symbol->empty() && !symbols.insert(*symbol).second)
+        return fail(where, "the symbol " + quoted(*symbol) + " again");
   }
   return true;
 }

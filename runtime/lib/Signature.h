@@ -39,7 +39,8 @@ struct posenc_argument {
 
 struct posenc_function {
   std::string name;
-  std::string symbol;
+  std::string symbol;     ///< empty if there is no code for CPUs
+  std::string cudaSymbol; ///< empty if there is none for CUDA
   std::vector<posenc_argument> inputs;
   std::vector<posenc_argument> outputs;
   std::vector<std::string> sizes;
@@ -47,6 +48,7 @@ struct posenc_function {
   // Set when the library is linked, not by the metadata.
   void *address = nullptr;
   void *checked = nullptr;   ///< the form with DLPack tensors; may be null
+  void *cuda = nullptr;      ///< the form for CUDA; may be null
   void *workspace = nullptr; ///< int64_t (sizes...): bytes; may be null
   bool supported = true;     ///< whether this CPU can run it
 

@@ -30,11 +30,12 @@ class Kernel {
 public:
   /// `name` may be empty where there is only one function. With
   /// `keepSource` the module is kept as it was read. It is compiled with the
-  /// choices of the file `tuning`, if that is not empty. Null after an error on
-  /// standard error.
-  static std::unique_ptr<Kernel> open(StringRef path, StringRef name,
-                                      InputOptions options, bool keepSource,
-                                      StringRef tuning = "");
+  /// choices of the file `tuning`, if that is not empty, or for the CUDA device
+  /// of that number. Null after an error on standard error.
+  static std::unique_ptr<Kernel>
+  open(StringRef path, StringRef name, InputOptions options, bool keepSource,
+       StringRef tuning = "",
+       const std::optional<int32_t> &cudaDevice = std::nullopt);
 
   ::posenc::runtime::Function getFunction() const { return function; }
   /// The function as it was read, or null.
@@ -43,7 +44,8 @@ public:
 private:
   Kernel() = default;
   bool load(StringRef path, StringRef name, InputOptions options,
-            bool keepSource, StringRef tuning);
+            bool keepSource, StringRef tuning,
+            const std::optional<int32_t> &cudaDevice);
   bool find(StringRef name);
 
   // In the order in which they depend on each other.

@@ -64,7 +64,8 @@ PositionGrid::getLoops(OpBuilder &builder, Location loc, const Tile &tile,
 }
 
 KernelPositions::KernelPositions(OpBuilder &host, GpuKernel &kernel,
-                                 Value positions) {
+                                 Value positions, AxesAttr axes)
+    : axes(axes) {
   if (isa<MemRefType>(positions.getType()))
     tensor = kernel.addTensor(host, positions);
   else
@@ -76,10 +77,11 @@ PositionPhases::Position KernelPositions::load(OpBuilder &builder, Location loc,
                                                ValueRange loops) const {
   if (scalar)
     return phases.loadPosition(builder, loc, scalar, loops);
-  int64_t numAxes = tensor.strides.size() - loops.size();
   SmallVector<Value> values;
-  for (int64_t axis = 0; axis < std::max<int64_t>(numAxes, 1); ++axis) {
-    SmallVector<Value> indices(numAxes, createIndex(builder, loc, axis));
+  for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
+    SmallVector<Value> indices;
+    if (axes)
+      indices.push_back(createIndex(builder, loc, axis));
     llvm::append_range(indices, loops);
     Value at = getOffset(builder, loc, indices, tensor.strides);
     values.push_back(memref::LoadOp::create(builder, loc, tensor.memref, at));

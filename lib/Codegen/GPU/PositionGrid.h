@@ -50,10 +50,11 @@ private:
 };
 
 /// The positions of an operation in a kernel: a scalar, to which the index is
-/// added, or a tensor.
+/// added, or a tensor, with a row for each of the axes if there are any.
 class KernelPositions {
 public:
-  KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions);
+  KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions,
+                  AxesAttr axes);
   PositionPhases::Position load(OpBuilder &builder, Location loc,
                                 const PositionPhases &phases,
                                 ValueRange loops) const;
@@ -61,6 +62,7 @@ public:
 private:
   GpuKernel::Tensor tensor;
   Value scalar;
+  AxesAttr axes;
 };
 
 } // namespace mlir::posenc

@@ -488,7 +488,8 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
       builder, rotation, [&](OpBuilder &host, bool isWide, const Cut &cut) {
         GpuKernel kernel(op, getSuffix(isWide), cut.threads);
         RopeKernel rows(host, kernel, rotation, cut, isWide);
-        KernelPositions positions(host, kernel, op.getPositions());
+        KernelPositions positions(host, kernel, op.getPositions(),
+                                  op.getAxesAttr());
         SharedTable table(kernel, cut.positions, rotaryDim / 2,
                           rotation.compute);
         PositionSteps steps(host, kernel.getFunction(), op.getFrequencies(),

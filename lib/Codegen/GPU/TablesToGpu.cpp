@@ -100,7 +100,7 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
       accessLanes(accessLanes), cos(kernel.addTensor(host, places.cos)),
       sin(places.sin == places.cos ? cos : kernel.addTensor(host, places.sin)),
       grid(host, kernel, op, PositionSteps::kRun),
-      positions(host, kernel, positions),
+      positions(host, kernel, positions, axes),
       numTiles(kernel.addIndex(host, grid.getNumTiles())),
       steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
             element, TableUse::Entries, llvm::to_vector(llvm::seq(numPairs))) {}

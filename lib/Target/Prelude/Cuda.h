@@ -56,28 +56,32 @@ static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
   return cuda->code;
 }
 
-/* The best image for an architecture: code for it before what the driver has
- * to compile, newer before older. NULL if none will run. */
+/* How good an image is for an architecture: code for it before what the driver
+ * has to compile, newer before older. 0 if it does not run. */
+static int64_t rankImage(const struct CudaImage *image, int64_t arch) {
+  int isPtx = image->flags & kImageIsPtx;
+  int isExact = image->flags & kImageIsExact;
+  int runs =
+      image->arch <= arch &&
+      (isExact ? image->arch == arch : isPtx || image->arch / 10 == arch / 10);
+  enum { kIsCode = 1 << 20 };
+  return runs ? 2 * image->arch + (isExact ? 1 : 0) + (isPtx ? 0 : kIsCode) : 0;
+}
+
+/* The best image of those that are worse than a rank; NULL if there is none. */
 static const struct CudaImage *chooseImage(const struct CudaImage *images,
-                                           int64_t numImages, int64_t arch) {
+                                           int64_t numImages, int64_t arch,
+                                           int64_t *rank) {
   const struct CudaImage *best = NULL;
-  int64_t bestRank = -1;
+  int64_t bestRank = 0;
   for (int64_t i = 0; i < numImages; ++i) {
-    const struct CudaImage *image = &images[i];
-    int isPtx = image->flags & kImageIsPtx;
-    int isSameMajor = image->arch / 10 == arch / 10;
-    int runs = image->flags & kImageIsExact ? image->arch == arch
-               : isPtx ? image->arch <= arch
-                       : isSameMajor && image->arch <= arch;
-    int64_t rank = image->arch * 4 + (isPtx ? 0 : 2) +
-                   (image->flags & kImageIsExact ? 1 : 0);
-    if (!isPtx)
-      rank += 100000;
-    if (runs && rank > bestRank) {
-      best = image;
-      bestRank = rank;
+    int64_t mine = rankImage(&images[i], arch);
+    if (mine > bestRank && mine < *rank) {
+      best = &images[i];
+      bestRank = mine;
     }
   }
+  *rank = bestRank;
   return best;
 }
 
@@ -99,23 +103,30 @@ static int32_t prepareDevice(struct CudaCall *cuda,
         CUDA(kCuDeviceGetAttribute, int *, int, int)(&minor, kMinor, handle);
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
-  const struct CudaImage *image =
-      chooseImage(images, numImages, 10 * major + minor);
-  if (!image)
-    return cuda->code =
-               fail(cuda->call, kNoGpu,
-                    "no kernels for this GPU, of compute capability %d.%d",
-                    VALUES(major, minor));
+  /* What the driver does not take, it may still compile. */
+  int64_t arch = 10 * major + minor, rank = INT64_MAX;
+  const struct CudaImage *image;
   lockCuda();
   void *library = device->library;
-  if (!library)
+  while (!library &&
+         (image = chooseImage(images, numImages, arch, &rank)) != NULL) {
     error = CUDA(kCuLibraryLoadData, void **, const void *, void *, void *,
                  unsigned, void *, void *,
                  unsigned)(&library, image->data, NULL, NULL, 0, NULL, NULL, 0);
-  if (!error)
+    if (error)
+      library = NULL;
+  }
+  if (library)
     __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
   unlockCuda();
-  return error ? failOnce(cuda, "the kernels cannot be loaded", error) : kOk;
+  if (library)
+    return kOk;
+  if (error)
+    return failOnce(cuda, "the kernels cannot be loaded", error);
+  return cuda->code = fail(cuda->call, kNoGpu,
+                           "there are no kernels for this GPU, of compute "
+                           "capability %d.%d",
+                           VALUES(major, minor));
 }
 
 /* The kernel on the device, loaded into the current context. */

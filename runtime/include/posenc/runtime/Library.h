@@ -26,6 +26,7 @@
 #define POSENC_RUNTIME_LIBRARY_H
 
 #include "posenc/runtime/Array.h"
+#include "posenc/runtime/cuda.h"
 #include "posenc/runtime/runtime.h"
 
 #include <cstddef>
@@ -118,6 +119,16 @@ public:
             std::string &error) const {
     if (posenc_call(function, inputs.data(), inputs.size(), outputs.data(),
                     outputs.size()))
+      return failed(error);
+    return true;
+  }
+
+  /// The same on a CUDA device, with copies there and back.
+  bool callOnCuda(int32_t device, const std::vector<posenc_value> &inputs,
+                  const std::vector<posenc_value> &outputs,
+                  std::string &error) const {
+    if (posenc_cuda_call(function, device, inputs.data(), inputs.size(),
+                         outputs.data(), outputs.size()))
       return failed(error);
     return true;
   }

@@ -1,0 +1,220 @@
+//===- Cuda.cpp - calls of kernels on NVIDIA GPUs ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/runtime/cuda.h"
+
+#include "Binding.h"
+#include "CudaDriver.h"
+#include "Dispatch.h"
+#include "DlTensor.h"
+#include "Error.h"
+#include "Types.h"
+
+using namespace posenc::runtime;
+
+posenc_status posenc_cuda_count_devices(int32_t *count) {
+  if (!count)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "posenc_cuda_count_devices: NULL argument");
+  const CudaDriver *driver;
+  if (posenc_status status = getCudaDriver(driver))
+    return status;
+  int result = 0;
+  if (int error = driver->getDeviceCount(&result))
+    return failCuda(*driver, error, "the devices cannot be counted");
+  *count = result;
+  return POSENC_OK;
+}
+
+/// The driver, and its number of the device at `index`.
+static posenc_status findDevice(int32_t index, const CudaDriver *&driver,
+                                int &device) {
+  int32_t count;
+  if (posenc_status status = posenc_cuda_count_devices(&count))
+    return status;
+  if (posenc_status status = getCudaDriver(driver))
+    return status;
+  if (index < 0 || index >= count)
+    return fail(POSENC_NOT_FOUND,
+                "there is no CUDA device %d: there are %d devices", index,
+                count);
+  if (int error = driver->getDevice(&device, index))
+    return failCuda(*driver, error, "the device cannot be used");
+  return POSENC_OK;
+}
+
+posenc_status posenc_cuda_query_device(int32_t index,
+                                       posenc_cuda_facts *facts) {
+  if (!facts)
+    return fail(POSENC_INVALID_ARGUMENT,
+                "posenc_cuda_query_device: NULL argument");
+  const CudaDriver *driver;
+  int device;
+  if (posenc_status status = findDevice(index, driver, device))
+    return status;
+  enum { majorAttribute = 75, minorAttribute = 76 };
+  int major = 0, minor = 0;
+  size_t bytes = 0;
+  int error = driver->getDeviceName(facts->name, sizeof(facts->name), device);
+  if (!error)
+    error = driver->getDeviceAttribute(&major, majorAttribute, device);
+  if (!error)
+    error = driver->getDeviceAttribute(&minor, minorAttribute, device);
+  if (!error)
+    error = driver->getDeviceMemory(&bytes, device);
+  if (error)
+    return failCuda(*driver, error, "the device cannot be asked");
+  facts->arch = 10 * major + minor;
+  facts->memory_bytes = bytes;
+  return POSENC_OK;
+}
+
+namespace {
+
+/// A device's context, and the tensors of a call in its memory; all released
+/// when this ends.
+class DeviceCall {
+public:
+  DeviceCall(const CudaDriver &driver, int device)
+      : driver(driver), device(device) {}
+  ~DeviceCall() {
+    for (size_t i = 0; i < numTensors; ++i)
+      if (tensors[i].owns)
+        driver.release(tensors[i].address);
+    void *old;
+    if (isCurrent)
+      driver.popContext(&old);
+    if (isRetained)
+      driver.releasePrimaryContext(device);
+  }
+
+  posenc_status enter() {
+    void *context;
+    int error = driver.retainPrimaryContext(&context, device);
+    isRetained = !error;
+    if (!error)
+      error = driver.pushContext(context);
+    isCurrent = !error;
+    return error ? failCuda(driver, error, "the device has no context")
+                 : POSENC_OK;
+  }
+
+  /// Allocates memory for a tensor; one of the same data, which the arguments
+  /// were checked to be in place, has the same.
+  posenc_status add(const posenc_tensor &tensor, uint64_t bytes,
+                    uint64_t &address) {
+    Tensor mine = {tensor.data, 0, bytes, false};
+    for (size_t i = 0; i < numTensors && bytes > 0; ++i)
+      if (tensors[i].data == tensor.data && tensors[i].bytes == bytes)
+        mine.address = tensors[i].address;
+    if (bytes > 0 && mine.address == 0) {
+      if (int error = driver.allocate(&mine.address, bytes))
+        return failCuda(driver, error, "no memory on the device");
+      mine.owns = true;
+    }
+    tensors[numTensors++] = mine;
+    address = mine.address;
+    return POSENC_OK;
+  }
+
+private:
+  struct Tensor {
+    const void *data;
+    uint64_t address, bytes;
+    bool owns;
+  };
+  const CudaDriver &driver;
+  int device;
+  bool isRetained = false, isCurrent = false;
+  Tensor tensors[POSENC_MAX_ARGUMENTS];
+  size_t numTensors = 0;
+};
+
+} // namespace
+
+/// Copies, calls and copies back. The arguments are known to fit.
+static posenc_status runOnDevice(const posenc_function &function,
+                                 const CudaDriver &driver, int32_t index,
+                                 int device, const posenc_value *inputs,
+                                 const posenc_value *outputs) {
+  DeviceCall call(driver, device);
+  if (posenc_status status = call.enter())
+    return status;
+  DlTensor tensors[POSENC_MAX_ARGUMENTS];
+  uint64_t bytes[POSENC_MAX_ARGUMENTS];
+  int64_t arguments[POSENC_MAX_ARGUMENTS];
+  size_t numInputs = function.inputs.size();
+  size_t count = numInputs + function.outputs.size();
+  for (size_t i = 0; i < count; ++i) {
+    bool isInput = i < numInputs;
+    const posenc_argument &argument =
+        isInput ? function.inputs[i] : function.outputs[i - numInputs];
+    const posenc_value &value = isInput ? inputs[i] : outputs[i - numInputs];
+    if (argument.kind == POSENC_SCALAR) {
+      arguments[i] = value.scalar;
+      continue;
+    }
+    tensorBytes(argument.dtype, value.tensor.shape, value.tensor.rank,
+                bytes[i]);
+    uint64_t address;
+    if (posenc_status status = call.add(value.tensor, bytes[i], address))
+      return status;
+    if (isInput && bytes[i] > 0)
+      if (int error = driver.copyToDevice(address, value.tensor.data, bytes[i]))
+        return failCuda(driver, error, "an input cannot be copied");
+    tensors[i] = describe(argument, value.tensor);
+    tensors[i].data = reinterpret_cast<void *>(address);
+    tensors[i].deviceType = kDlCuda;
+    tensors[i].deviceId = index;
+    arguments[i] = toWord(&tensors[i]);
+  }
+  char message[512] = "";
+  size_t total = count;
+  arguments[total++] = 0; // the default stream
+  arguments[total++] = toWord(message);
+  arguments[total++] = sizeof(message);
+  int32_t code = dispatch<int32_t>(function.cuda, arguments, total);
+  if (code != 0)
+    return fail(POSENC_KERNEL_FAILED, "%s",
+                *message ? message : function.name.c_str());
+  if (int error = driver.synchronizeContext())
+    return failCuda(driver, error, "the kernel failed");
+  for (size_t i = numInputs; i < count; ++i)
+    if (bytes[i] > 0)
+      if (int error = driver.copyFromDevice(
+              outputs[i - numInputs].tensor.data,
+              reinterpret_cast<uintptr_t>(tensors[i].data), bytes[i]))
+        return failCuda(driver, error, "an output cannot be copied");
+  return POSENC_OK;
+}
+
+posenc_status posenc_cuda_call(const posenc_function *function, int32_t index,
+                               const posenc_value *inputs, size_t num_inputs,
+                               const posenc_value *outputs,
+                               size_t num_outputs) {
+  if (!function)
+    return fail(POSENC_INVALID_ARGUMENT, "posenc_cuda_call: no function");
+  Binding binding(*function);
+  if (posenc_status status = binding.bindInputs(inputs, num_inputs, true))
+    return status;
+  if (posenc_status status = binding.bindOutputs(outputs, num_outputs))
+    return status;
+  if (posenc_status status = binding.checkOverlap())
+    return status;
+  if (!function->cuda)
+    return fail(POSENC_UNSUPPORTED, "%s: the library has no code for CUDA",
+                function->name.c_str());
+  if (num_inputs + num_outputs + 3 > POSENC_MAX_ARGUMENTS)
+    return fail(POSENC_UNSUPPORTED, "%s: too many arguments for this runtime",
+                function->name.c_str());
+  const CudaDriver *driver;
+  int device;
+  if (posenc_status status = findDevice(index, driver, device))
+    return status;
+  return runOnDevice(*function, *driver, index, device, inputs, outputs);
+}

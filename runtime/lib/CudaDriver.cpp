@@ -1,0 +1,79 @@
+//===- CudaDriver.cpp - the CUDA driver, opened at run time -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaDriver.h"
+#include "Error.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+#include <string>
+
+using namespace posenc::runtime;
+
+posenc_status posenc::runtime::failCuda(const CudaDriver &driver, int error,
+                                        const char *what) {
+  enum { outOfMemory = 2 };
+  const char *text = nullptr;
+  if (driver.getErrorString)
+    driver.getErrorString(error, &text);
+  return fail(error == outOfMemory ? POSENC_OUT_OF_MEMORY
+                                   : POSENC_KERNEL_FAILED,
+              "CUDA: %s: %s (%d)", what, text ? text : "unknown error", error);
+}
+
+/// Fills in the functions, by the driver's names. Returns the first that there
+/// is not.
+static const char *find(void *library, CudaDriver &driver) {
+  const char *missing = nullptr;
+  auto get = [&](auto &function, const char *name) {
+    void *address = ::dlsym(library, name);
+    if (!address && !missing)
+      missing = name;
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
+  };
+  get(driver.init, "cuInit");
+  get(driver.getErrorString, "cuGetErrorString");
+  get(driver.getDeviceCount, "cuDeviceGetCount");
+  get(driver.getDevice, "cuDeviceGet");
+  get(driver.getDeviceName, "cuDeviceGetName");
+  get(driver.getDeviceAttribute, "cuDeviceGetAttribute");
+  get(driver.getDeviceMemory, "cuDeviceTotalMem_v2");
+  get(driver.retainPrimaryContext, "cuDevicePrimaryCtxRetain");
+  get(driver.releasePrimaryContext, "cuDevicePrimaryCtxRelease_v2");
+  get(driver.pushContext, "cuCtxPushCurrent_v2");
+  get(driver.popContext, "cuCtxPopCurrent_v2");
+  get(driver.synchronizeContext, "cuCtxSynchronize");
+  get(driver.allocate, "cuMemAlloc_v2");
+  get(driver.release, "cuMemFree_v2");
+  get(driver.copyToDevice, "cuMemcpyHtoD_v2");
+  get(driver.copyFromDevice, "cuMemcpyDtoH_v2");
+  return missing;
+}
+
+posenc_status posenc::runtime::getCudaDriver(const CudaDriver *&result) {
+  static std::mutex mutex;
+  static CudaDriver driver;
+  static bool isOpen = false;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!isOpen) {
+    void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      return fail(POSENC_NOT_FOUND, "there is no CUDA driver: %s", ::dlerror());
+    if (const char *missing = find(library, driver))
+      return fail(POSENC_UNSUPPORTED, "the CUDA driver has no %s", missing);
+    if (int error = driver.init(0)) {
+      failCuda(driver, error, "cuInit");
+      return POSENC_UNSUPPORTED;
+    }
+    isOpen = true;
+  }
+  result = &driver;
+  return POSENC_OK;
+}

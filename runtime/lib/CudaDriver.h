@@ -1,0 +1,49 @@
+//===- CudaDriver.h - the CUDA driver, opened at run time -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RUNTIME_LIB_CUDADRIVER_H
+#define POSENC_RUNTIME_LIB_CUDADRIVER_H
+
+#include "posenc/runtime/types.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace posenc::runtime {
+
+/// What we call of the driver. Results are 0 or an error; handles are pointers,
+/// devices numbers, and addresses of a device's memory 64-bit numbers.
+struct CudaDriver {
+  int (*init)(unsigned flags);
+  int (*getErrorString)(int error, const char **text);
+  int (*getDeviceCount)(int *count);
+  int (*getDevice)(int *device, int index);
+  int (*getDeviceName)(char *name, int size, int device);
+  int (*getDeviceAttribute)(int *value, int attribute, int device);
+  int (*getDeviceMemory)(size_t *bytes, int device);
+  int (*retainPrimaryContext)(void **context, int device);
+  int (*releasePrimaryContext)(int device);
+  int (*pushContext)(void *context);
+  int (*popContext)(void **context);
+  int (*synchronizeContext)();
+  int (*allocate)(uint64_t *address, size_t bytes);
+  int (*release)(uint64_t address);
+  int (*copyToDevice)(uint64_t to, const void *from, size_t bytes);
+  int (*copyFromDevice)(void *to, uint64_t from, size_t bytes);
+};
+
+/// The driver, opened by the first call and never closed. A failure has set the
+/// error text of the thread.
+posenc_status getCudaDriver(const CudaDriver *&driver);
+
+/// Sets the error text from an error of the driver.
+posenc_status failCuda(const CudaDriver &driver, int error, const char *what);
+
+} // namespace posenc::runtime
+
+#endif // POSENC_RUNTIME_LIB_CUDADRIVER_H

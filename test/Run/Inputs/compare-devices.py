@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# ===- compare-devices.py - the same bits on two devices --------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Runs the functions of a library on the CPU and on a device:
+
+    compare-devices.py POSENC_RUN MODULE.mlir LIBRARY.so DRIVER_DIR DEVICE
+
+with inputs of two sizes each, and compares the hashes of their results. The
+module is what the library was made from. The loader finds the
+device's driver in DRIVER_DIR.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+# What the dynamic sizes of a tensor are, by their number.
+SIZES = [
+    {1: [5], 2: [2, 5], 3: [2, 5, 3]},
+    {1: [37], 2: [1, 37], 3: [1, 37, 3]},
+]
+
+
+def make_inputs(signature, sizes):
+    """An argument of the command line for each of the function's."""
+    inputs = []
+    for number, type_name in enumerate(re.findall(r"%\w+: ([\w<>?]+)", signature)):
+        match = re.fullmatch(r"tensor<(.*)>", type_name)
+        if not match:
+            inputs.append("--input=1000")
+            continue
+        *dims, element = match.group(1).split("x")
+        rest = list(sizes.get(dims.count("?"), []))
+        shape = [rest.pop(0) if dim == "?" else dim for dim in dims]
+        values = "iota" if element.startswith("i") else f"random:seed={number}"
+        text = "x".join([*map(str, shape), element])
+        inputs.append(f"--input={text}={values}")
+    return inputs
+
+
+def main():
+    program, module, library, drivers, device = sys.argv[1:]
+    with open(module, encoding="utf-8") as file:
+        functions = re.findall(r"func\.func @(\w+)\((.*?)\) ->", file.read())
+    equal = 0
+    for name, signature in functions:
+        for sizes in SIZES:
+            hashes = []
+            for on in ["cpu", device]:
+                result = subprocess.run(
+                    [program, library, f"--function={name}", f"--device={on}"]
+                    + make_inputs(signature, sizes),
+                    env={**os.environ, "LD_LIBRARY_PATH": drivers},
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                if result.returncode != 0 or "hash" not in result.stdout:
+                    sys.exit(f"{name} on {on}: {result.stderr}")
+                hashes.append(result.stdout)
+            if hashes[0] != hashes[1]:
+                sys.exit(f"{name} differs:\n{hashes[0]}{hashes[1]}")
+            equal += 1
+    print(f"{equal} equal")
+
+
+if __name__ == "__main__":
+    main()
