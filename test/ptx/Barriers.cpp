@@ -61,7 +61,8 @@ bool decodeBarrier(Decoder &d, bool isAligned) {
 }
 
 void runWarpSync(Warp &warp, const Instruction &instruction, LaneMask mask) {
-  warp.block.syncWarp(warp.index);
+  if (warp.commitReads())
+    warp.block.syncWarp(warp.index);
 }
 
 bool decodeBar(Decoder &d) {

@@ -134,10 +134,34 @@ template <Rounding rounding> struct FmaF64 {
   }
 };
 
+// Two f32 in 64 bits.
+template <typename Op> struct Both {
+  template <typename... S> static uint64_t apply(S... operands) {
+    float lo = Op::apply(bitCast<float>(uint32_t(operands))...);
+    float hi = Op::apply(bitCast<float>(uint32_t(operands >> 32))...);
+    return uint64_t(bitCast<uint32_t>(hi)) << 32 | bitCast<uint32_t>(lo);
+  }
+};
+template <template <Rounding, bool, bool> class F32, unsigned sources>
+struct BothF32 {
+  template <Rounding rounding, bool isFlushed, bool isSaturated> struct Op {
+    static uint64_t apply(uint64_t a, uint64_t b) {
+      return Both<F32<rounding, isFlushed, isSaturated>>::apply(a, b);
+    }
+  };
+};
+template <template <Rounding, bool, bool> class F32> struct BothF32<F32, 3> {
+  template <Rounding rounding, bool isFlushed, bool isSaturated> struct Op {
+    static uint64_t apply(uint64_t a, uint64_t b, uint64_t c) {
+      return Both<F32<rounding, isFlushed, isSaturated>>::apply(a, b, c);
+    }
+  };
+};
+
 // What f32 and f64 share: rounding, .ftz and .sat for f32.
 template <template <Rounding, bool, bool> class F32,
-          template <Rounding> class F64>
-bool decodeWide(Decoder &d, Type type, unsigned sources) {
+          template <Rounding> class F64, unsigned sources>
+bool decodeWide(Decoder &d, Type type) {
   std::optional<Rounding> rounding = takeRounding(d);
   if (!checkContraction(d, rounding.has_value()) ||
       !d.expectOperands(sources + 1) || !d.uniformOperands(getBytes(type)))
@@ -146,26 +170,33 @@ bool decodeWide(Decoder &d, Type type, unsigned sources) {
   if (type == Type::F64)
     return d.finish(chooseF64<F64>(mode));
   bool isFlushed = d.has(".ftz");
+  if (type == Type::F32x2)
+    return d.finish(
+        chooseF32<BothF32<F32, sources>::template Op>(mode, isFlushed, false));
   return d.finish(chooseF32<F32>(mode, isFlushed, d.has(".sat")));
+}
+
+bool isWide(Type type) {
+  return type == Type::F32 || type == Type::F32x2 || type == Type::F64;
 }
 
 template <bool isSub> bool decodeSum(Decoder &d) {
   Type type;
   if (!d.takeType(type))
     return false;
-  if (type != Type::F32 && type != Type::F64)
+  if (!isWide(type))
     return decodeHalfSum(d, type, isSub);
-  return isSub ? decodeWide<SubF32, SubF64>(d, type, 2)
-               : decodeWide<AddF32, AddF64>(d, type, 2);
+  return isSub ? decodeWide<SubF32, SubF64, 2>(d, type)
+               : decodeWide<AddF32, AddF64, 2>(d, type);
 }
 
 bool decodeProduct(Decoder &d) {
   Type type;
   if (!d.takeType(type))
     return false;
-  if (type != Type::F32 && type != Type::F64)
+  if (!isWide(type))
     return decodeHalfProduct(d, type);
-  return decodeWide<MulF32, MulF64>(d, type, 2);
+  return decodeWide<MulF32, MulF64, 2>(d, type);
 }
 
 bool decodeFma(Decoder &d) {
@@ -177,9 +208,9 @@ bool decodeFma(Decoder &d) {
     hasRounding |= is_contained(d.getSyntax().modifiers, name);
   if (!hasRounding)
     return d.fail("'" + d.getSyntax().opcode + "' has no rounding");
-  if (type != Type::F32 && type != Type::F64)
+  if (!isWide(type))
     return decodeHalfFma(d, type);
-  return decodeWide<FmaF32, FmaF64>(d, type, 3);
+  return decodeWide<FmaF32, FmaF64, 3>(d, type);
 }
 
 } // namespace

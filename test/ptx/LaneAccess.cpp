@@ -179,17 +179,8 @@ bool LaneAccess::isTracked(unsigned lane) const {
          (target.region && target.region->access != Access::ReadOnly);
 }
 
-ShadowCell *LaneAccess::getCell(unsigned lane, unsigned byte) {
-  Target &target = targets[lane];
-  uint64_t offset = target.offset + byte;
-  if (!target.region)
-    return &warp.block.sharedCells[offset];
-  return target.region->getCells(offset, warp.block.execution.launch) +
-         offset % Region::pageBytes;
-}
-
-bool LaneAccess::faultRace(unsigned lane, const ShadowCell &cell,
-                           bool isStore) {
+std::string describeRace(const Warp &warp, const ShadowCell &cell,
+                         bool isStore) {
   uint32_t threads = warp.block.execution.getThreads();
   std::string other;
   if (cell.writer)
@@ -197,39 +188,67 @@ bool LaneAccess::faultRace(unsigned lane, const ShadowCell &cell,
             utostr((cell.writer - 1) / threads) + " wrote here";
   if (isStore && cell.reader)
     other += (other.empty() ? "" : ", or ") + std::string("another read here");
-  return fault(FaultKind::Race, lane,
-               "a race: " + other + ", with no barrier since");
+  return "a race: " + other + ", with no barrier since";
+}
+
+bool LaneAccess::checkWritten(unsigned lane) {
+  const Target &target = targets[lane];
+  const uint8_t *valid = nullptr;
+  const char *what = "local memory";
+  if (target.isLane) {
+    valid = warp.laneValid.data() + lane * warp.laneBytes + target.offset;
+  } else if (target.region && !target.region->valid.empty()) {
+    valid = target.region->valid.data() + target.offset;
+    what = target.region->name.c_str();
+  }
+  if (valid && std::find(valid, valid + bytes, 0) != valid + bytes)
+    return fault(FaultKind::Uninitialized, lane,
+                 Twine("'") + what + "' has not been written there");
+  if (target.space != Space::Shared)
+    return true;
+  for (unsigned i = 0; i < bytes; ++i)
+    if (!getCell(warp, nullptr, target.offset + i).writer)
+      return fault(FaultKind::Uninitialized, lane,
+                   "'shared memory' has not been written there");
+  return true;
 }
 
 bool LaneAccess::load(unsigned lane) {
+  if (!checkWritten(lane))
+    return false;
+  if (!isTracked(lane) || !warp.block.execution.options.checkRaces)
+    return true;
   const Target &target = targets[lane];
-  if (target.isLane) {
-    const uint8_t *valid =
-        warp.laneValid.data() + lane * warp.laneBytes + target.offset;
-    if (std::find(valid, valid + bytes, 0) != valid + bytes)
-      return fault(FaultKind::Uninitialized, lane,
-                   "local memory that has not been written");
-    return true;
-  }
-  if (target.region && !target.region->valid.empty()) {
-    const uint8_t *valid = target.region->valid.data() + target.offset;
-    if (std::find(valid, valid + bytes, 0) != valid + bytes)
-      return fault(FaultKind::Uninitialized, lane,
-                   "'" + target.region->name + "' has not been written there");
-  }
-  if (!isTracked(lane))
-    return true;
-  bool checkRaces = warp.block.execution.options.checkRaces;
-  if (!checkRaces && target.region)
-    return true;
   ShadowAccess access(warp, lane, instruction.access.isStrong);
   for (unsigned i = 0; i < bytes; ++i) {
-    ShadowCell &cell = *getCell(lane, i);
-    if (!target.region && !cell.writer)
-      return fault(FaultKind::Uninitialized, lane,
-                   "shared memory that has not been written");
-    if (checkRaces && access.read(cell))
-      return faultRace(lane, cell, /*isStore=*/false);
+    ShadowCell &cell = getCell(warp, target.region, target.offset + i);
+    if (access.isRacing(cell))
+      return fault(FaultKind::Race, lane,
+                   describeRace(warp, cell, /*isStore=*/false));
+    access.read(cell);
+  }
+  return true;
+}
+
+bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
+  if (instruction.access.isStrong)
+    return load(lane);
+  if (!checkWritten(lane))
+    return false;
+  if (!isTracked(lane) || !warp.block.execution.options.checkRaces)
+    return true;
+  const Target &target = targets[lane];
+  ShadowAccess access(warp, lane, /*isStrong=*/false);
+  unsigned size = instruction.access.bytes;
+  for (unsigned i = 0; i < registers.size(); ++i) {
+    if (registers[i].reg == noRegister)
+      continue;
+    uint64_t offset = target.offset + i * size;
+    bool hasRaced = false;
+    for (unsigned j = 0; j < size; ++j)
+      hasRaced |= access.isRacing(getCell(warp, target.region, offset + j));
+    warp.addPendingRead(registers[i].reg, lane, instruction, target.region,
+                        offset, hasRaced);
   }
   return true;
 }
@@ -241,12 +260,13 @@ bool LaneAccess::store(unsigned lane, const uint8_t *from) {
     bool checkRaces = warp.block.execution.options.checkRaces;
     ShadowAccess access(warp, lane, instruction.access.isStrong);
     for (unsigned i = 0; i < bytes; ++i) {
-      ShadowCell &cell = *getCell(lane, i);
+      ShadowCell &cell = getCell(warp, target.region, target.offset + i);
       if (target.region && cell.writer)
         ++warp.block.execution.statistics.rewrittenBytes;
       ShadowCell before = cell;
       if (access.write(cell, from[i] != to[i]) && checkRaces)
-        return faultRace(lane, before, /*isStore=*/true);
+        return fault(FaultKind::Race, lane,
+                     describeRace(warp, before, /*isStore=*/true));
       // Without checks: it has been written.
       cell.writer = std::max(cell.writer, 1u);
     }

@@ -14,6 +14,18 @@
 
 namespace posenc::ptx {
 
+/// What is known of a byte of shared memory (no region) or of a region.
+inline ShadowCell &getCell(const Warp &warp, Region *region, uint64_t offset) {
+  if (!region)
+    return warp.block.sharedCells[offset];
+  return region->getCells(
+      offset, warp.block.execution.launch)[offset % Region::pageBytes];
+}
+
+/// Says who wrote or read there.
+std::string describeRace(const Warp &warp, const ShadowCell &cell,
+                         bool isStore);
+
 /// The bytes that the lanes of a warp access in one instruction.
 class LaneAccess {
 public:
@@ -26,6 +38,9 @@ public:
   bool resolve(const Operand &base, LaneMask mask, bool isStore);
   /// Checks that what a lane reads has been written, and by whom.
   bool load(unsigned lane);
+  /// The same for what goes to registers: who wrote it is checked when one is
+  /// used.
+  bool loadTo(llvm::ArrayRef<Operand> registers, unsigned lane);
   /// Writes a lane's bytes, checked.
   bool store(unsigned lane, const uint8_t *from);
 
@@ -41,9 +56,8 @@ private:
   };
   bool resolveLane(unsigned lane, uint64_t address, bool isStore);
   bool fault(FaultKind kind, unsigned lane, const llvm::Twine &message);
-  ShadowCell *getCell(unsigned lane, unsigned byte);
+  bool checkWritten(unsigned lane);
   bool isTracked(unsigned lane) const;
-  bool faultRace(unsigned lane, const ShadowCell &cell, bool isStore);
   void countGlobal(LaneMask mask, bool isStore);
   void countShared(LaneMask mask);
 

@@ -74,6 +74,19 @@ struct Group {
   llvm::SmallVector<uint32_t, 4> frames; // of the calls that it is in
 };
 
+/// What the lanes of a register hold of memory, and nothing has used yet.
+struct PendingRead {
+  LaneMask mask = 0;
+  LaneMask raced = 0; // when it was loaded
+  uint8_t bytes = 0;
+  const Instruction *instruction = nullptr;
+  struct Lane {
+    Region *region; // null: shared memory
+    uint64_t offset;
+    uint32_t tick;
+  } lanes[warpSize];
+};
+
 /// 32 threads: their registers, and where they are.
 class Warp {
 public:
@@ -122,6 +135,13 @@ public:
   std::string describeWait() const;
   const Instruction *getWaiting(unsigned &lane) const;
 
+  /// A read that counts once the register's value is used.
+  void addPendingRead(uint32_t reg, unsigned lane,
+                      const Instruction &instruction, Region *region,
+                      uint64_t offset, bool hasRaced);
+  /// What was read until here counts.
+  bool commitReads();
+
   Block &block;
   const uint32_t index;
   LaneMask carry = 0, carryDefined = 0;
@@ -132,6 +152,8 @@ private:
   void step(const Instruction &instruction, LaneMask mask);
   void flow(const Instruction &instruction, LaneMask mask);
   bool checkReads(const Instruction &instruction, LaneMask mask);
+  bool useReads(const Instruction &instruction, LaneMask mask);
+  bool commitRead(uint32_t reg, LaneMask mask);
   void regroup();
   void branch(LaneMask taken, uint32_t target);
   void branchTable(const Instruction &instruction, LaneMask mask);
@@ -146,6 +168,8 @@ private:
   uint8_t *banks[2];
   std::vector<uint8_t> registers;
   std::vector<LaneMask> written;
+  std::vector<std::unique_ptr<PendingRead>> pending; // by register
+  llvm::SmallVector<uint32_t, 16> pendingRegisters;
   llvm::SmallVector<Group, 4> groups; // the last one runs
   LaneMask live = 0, existing = 0;
 };

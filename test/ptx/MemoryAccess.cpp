@@ -41,7 +41,7 @@ void runLoad(Warp &warp, const Instruction &instruction, LaneMask mask) {
   if (!access.resolve(instruction.operands.back(), mask, /*isStore=*/false))
     return;
   for (LaneMask rest = mask; rest; rest &= rest - 1)
-    if (!access.load(__builtin_ctz(rest)))
+    if (!access.loadTo(instruction.operands.drop_back(), __builtin_ctz(rest)))
       return;
   unsigned bytes = instruction.access.bytes;
   for (unsigned i = 0; i < instruction.access.count; ++i) {

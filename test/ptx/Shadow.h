@@ -18,16 +18,25 @@ namespace posenc::ptx {
 // that is later than that, of another thread, has no order with its own.
 // Blocks have no order with one another. Every byte keeps its last writer and
 // its readers since: one, the warps of one block, or those of several.
+//
+// A read counts once its value is used: kernels load from places that are not
+// theirs where that is cheaper than a branch, and throw away what they got.
 
 /// An access of one lane.
 struct ShadowAccess {
   ShadowAccess(const Warp &warp, unsigned lane, bool isStrong)
+      : ShadowAccess(warp, lane, isStrong, warp.block.getTick()) {}
+  ShadowAccess(const Warp &warp, unsigned lane, bool isStrong, uint32_t tick)
       : block(warp.block), warp(warp.index),
-        thread(block.getThread(warp, lane)), tick(block.getTick()),
-        isStrong(isStrong) {}
+        thread(block.getThread(warp, lane)), tick(tick), isStrong(isStrong) {}
 
-  /// Both answer whether there is a race.
-  bool read(ShadowCell &cell) const;
+  /// Whether reading has no order with the last write.
+  bool isRacing(const ShadowCell &cell) const {
+    return cell.writer && !(isStrong && (cell.writeTick & strong)) &&
+           !isOrdered(cell.writer - 1, cell.writeTick);
+  }
+  void read(ShadowCell &cell) const;
+  /// Whether there is a race.
   bool write(ShadowCell &cell, bool isChange) const;
 
 private:
@@ -66,10 +75,7 @@ inline bool ShadowAccess::areReadsOrdered(const ShadowCell &cell) const {
   return true;
 }
 
-inline bool ShadowAccess::read(ShadowCell &cell) const {
-  if (cell.writer && !(isStrong && (cell.writeTick & strong)) &&
-      !isOrdered(cell.writer - 1, cell.writeTick))
-    return true;
+inline void ShadowAccess::read(ShadowCell &cell) const {
   uint32_t flag = isStrong ? strong : 0;
   bool isSingle = !(cell.readTick & (severalWarps | severalBlocks));
   if (!cell.reader || (isSingle && isOrdered(cell.reader - 1, cell.readTick))) {
@@ -79,12 +85,12 @@ inline bool ShadowAccess::read(ShadowCell &cell) const {
     cell.reader = thread + 1;
     cell.readTick = tick | flag;
     cell.readBlock = block.getLinear();
-    return false;
+    return;
   }
   flag &= cell.readTick;
   if ((cell.readTick & severalBlocks) || cell.readBlock != block.getLinear()) {
     cell.readTick = severalBlocks | flag;
-    return false;
+    return;
   }
   uint32_t warps = cell.reader;
   if (isSingle) {
@@ -92,8 +98,9 @@ inline bool ShadowAccess::read(ShadowCell &cell) const {
     warps = 1u << (inBlock / warpSize);
   }
   cell.reader = warps | (1u << warp);
-  cell.readTick = tick | severalWarps | flag;
-  return false;
+  cell.readTick =
+      std::max(tick, cell.readTick & tickMask) | severalWarps | flag;
+  return;
 }
 
 inline bool ShadowAccess::write(ShadowCell &cell, bool isChange) const {

@@ -35,6 +35,7 @@ std::optional<Type> parseType(StringRef modifier) {
       .Case(".bf16", Type::BF16)
       .Case(".bf16x2", Type::BF16x2)
       .Case(".f32", Type::F32)
+      .Case(".f32x2", Type::F32x2)
       .Case(".f64", Type::F64)
       .Default(std::nullopt);
 }
@@ -62,6 +63,7 @@ unsigned getBytes(Type type) {
   case Type::B64:
   case Type::U64:
   case Type::S64:
+  case Type::F32x2:
   case Type::F64:
     return 8;
   case Type::B128:

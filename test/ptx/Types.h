@@ -37,6 +37,7 @@ enum class Type : uint8_t {
   BF16,
   BF16x2,
   F32,
+  F32x2,
   F64,
 };
 

@@ -18,7 +18,7 @@ Warp::Warp(Block &block, uint32_t index)
     : block(block), index(index), laneBytes(block.execution.kernel.laneBytes),
       execution(block.execution),
       registers(execution.kernel.registerBytes + 64),
-      written(execution.kernel.registers) {
+      written(execution.kernel.registers), pending(execution.kernel.registers) {
   laneMemory.resize(size_t(laneBytes) * warpSize);
   laneValid.resize(laneMemory.size());
   banks[0] = registers.data();
@@ -28,6 +28,9 @@ Warp::Warp(Block &block, uint32_t index)
 void Warp::start() {
   std::fill(written.begin(), written.end(), 0);
   std::fill(laneValid.begin(), laneValid.end(), 0);
+  for (uint32_t reg : pendingRegisters)
+    pending[reg]->mask = 0;
+  pendingRegisters.clear();
   carryDefined = 0;
   uint32_t threads = execution.getThreads() - index * warpSize;
   existing = threads >= warpSize ? ~LaneMask(0) : (LaneMask(1) << threads) - 1;
@@ -86,7 +89,7 @@ bool Warp::checkReads(const Instruction &instruction, LaneMask mask) {
   for (uint32_t reg : instruction.reads)
     undefined |= mask & ~written[reg];
   if (!undefined)
-    return true;
+    return useReads(instruction, mask);
   fault(FaultKind::Uninitialized, __builtin_ctz(undefined), instruction,
         "a register that has not been written");
   return false;
@@ -98,9 +101,16 @@ void Warp::step(const Instruction &instruction, LaneMask mask) {
   if (instruction.isCopy) {
     for (uint32_t reg : instruction.reads)
       defined &= written[reg];
+    if (!useReads(instruction, mask))
+      return;
   } else if (!checkReads(instruction, mask)) {
     return;
   }
+  // What is overwritten was of no use.
+  if (!pendingRegisters.empty())
+    for (uint32_t reg : instruction.writes)
+      if (pending[reg])
+        pending[reg]->mask &= ~mask;
   instruction.run(*this, instruction, mask);
   for (uint32_t reg : instruction.writes)
     written[reg] = (written[reg] & ~mask) | defined;
@@ -286,6 +296,8 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
       groups.back().mask = mask;
       groups.insert(groups.begin(), std::move(rest));
     }
+    if (!commitReads())
+      return;
     for (uint32_t reg : instruction.writes)
       written[reg] |= mask;
     return block.arrive(*this, instruction, mask);

@@ -167,6 +167,19 @@ TEST(PtxFloat, Pairs) {
             0xbfc0c000u);
 }
 
+TEST(PtxFloat, TwoF32AtOnce) {
+  // 1 and 2, times 3 and 4, plus 5 and 6.
+  std::string abc = "mov.b64 %d0, 0x400000003f800000;"
+                    "mov.b64 %d1, 0x4080000040400000;"
+                    "mov.b64 %d2, 0x40c0000040a00000;";
+  EXPECT_EQ(evaluate(abc + "fma.rn.f32x2 %d3, %d0, %d1, %d2;", "%d3"),
+            0x4160000041000000u);
+  EXPECT_EQ(evaluate(abc + "mul.rn.f32x2 %d3, %d0, %d1;", "%d3"),
+            0x4100000040400000u);
+  EXPECT_EQ(evaluate(abc + "add.rz.ftz.f32x2 %d3, %d0, %d1;", "%d3"),
+            0x40c0000040800000u);
+}
+
 TEST(PtxFloat, OneNaNForAll) {
   EXPECT_EQ(
       evaluate("mov.b32 %r0, 0xffc12345; add.rn.f32 %r1, %r0, %r0;", "%r1"),
@@ -232,7 +245,8 @@ TEST(PtxFloat, WhatMayBeFusedIsRefused) {
   for (const char *text :
        {"add.f32 %r0, %r1, %r2;", "sub.ftz.f32 %r0, %r1, %r2;",
         "mul.f32 %r0, %r1, %r2;", "mul.f64 %d0, %d1, %d2;",
-        "add.bf16 %h0, %h1, %h2;", "mul.f16x2 %r0, %r1, %r2;"})
+        "add.f32x2 %d0, %d1, %d2;", "add.bf16 %h0, %h1, %h2;",
+        "mul.f16x2 %r0, %r1, %r2;"})
     EXPECT_NE(getInstructionError(text).find("may be contracted"),
               std::string::npos)
         << text;

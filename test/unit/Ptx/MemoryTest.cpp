@@ -150,7 +150,7 @@ TEST(PtxMemory, VariablesAndTheirInitialisers) {
       ".const .align 4 .b8 table[16] = {1, 0, 0, 0, 2};\n"
       ".global .align 4 .u32 values[3] = {7, 8};\n"
       ".global .align 8 .u64 pointers[2] = {0, generic(values)+4};\n"
-      ".global .align 8 .b8 bytes[8] = {0xFF(values), 0xFF00(values),"
+      ".global .align 8 .u8 bytes[8] = {0xFF(values), 0xFF00(values),"
       "0xFF0000(values), 0xFF000000(values), 0xFF00000000(values),"
       "0xFF0000000000(values), 0xFF000000000000(values),"
       "0xFF00000000000000(values)};\n"));

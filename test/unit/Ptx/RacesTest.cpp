@@ -42,29 +42,35 @@ void expectNone(const std::string &body) {
 
 TEST(PtxRaces, BetweenWarps) {
   // d2 is another warp's place.
-  expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2];");
-  expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2];"
+  expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2]; "
+             "add.s32 %r2, %r2, 0;");
+  expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2]; "
+             "add.s32 %r2, %r2, 0;"
              "bar.sync 0; st.shared.b32 [%d1], %r9;");
   // The second barrier is missing: a warp still reads.
-  expectRace("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2];"
+  expectRace("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2]; "
+             "add.s32 %r2, %r2, 0;"
              "st.shared.b32 [%d1], %r9;",
              "shared.b32");
   // What warps read may all read.
-  expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d0];"
-             "ld.shared.b32 %r3, [%d0]; bar.sync 0; st.shared.b32 [%d1], %r9;");
-  expectRace("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d0];"
+  expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d0]; "
+             "add.s32 %r2, %r2, 0;"
+             "ld.shared.b32 %r3, [%d0]; add.s32 %r3, %r3, 0; bar.sync 0; "
+             "st.shared.b32 [%d1], %r9;");
+  expectRace("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d0]; "
+             "add.s32 %r2, %r2, 0;"
              "st.shared.b32 [%d1], %r9;",
              "another read here");
 }
 
 TEST(PtxRaces, WithinAWarp) {
   // d3 is another lane's place.
-  std::string read = "ld.shared.b32 %r2, [%d3];";
+  std::string read = "ld.shared.b32 %r2, [%d3]; add.s32 %r2, %r2, 0;";
   expectRace("st.shared.b32 [%d1], %r0;" + read, "wrote here");
   expectNone("st.shared.b32 [%d1], %r0; bar.warp.sync -1;" + read);
   // The other warp is not waited for.
   expectRace("st.shared.b32 [%d1], 1; bar.sync 0; st.shared.b32 [%d1], %r0;"
-             "bar.warp.sync -1; ld.shared.b32 %r2, [%d2];",
+             "bar.warp.sync -1; ld.shared.b32 %r2, [%d2]; add.s32 %r2, %r2, 0;",
              "shared.b32");
 }
 
@@ -83,12 +89,13 @@ TEST(PtxRaces, StoresOfDifferentValues) {
 
 TEST(PtxRaces, BarriersOfSomeWarps) {
   // Warp 0 tells warp 1 only.
-  std::string hand = "shr.u32 %r2, %r0, 5; setp.eq.u32 %p0, %r2, 0;"
-                     "@%p0 st.shared.b32 [%d1], %r0;"
-                     "setp.gt.u32 %p1, %r2, 1; @%p1 bra $THIRD;"
-                     "bar.sync 1, 64;"
-                     "setp.eq.u32 %p2, %r2, 1;"
-                     "@%p2 ld.shared.b32 %r3, [%d2]; bra.uni $END;";
+  std::string hand =
+      "shr.u32 %r2, %r0, 5; setp.eq.u32 %p0, %r2, 0;"
+      "@%p0 st.shared.b32 [%d1], %r0;"
+      "setp.gt.u32 %p1, %r2, 1; @%p1 bra $THIRD;"
+      "bar.sync 1, 64;"
+      "setp.eq.u32 %p2, %r2, 1;"
+      "@%p2 ld.shared.b32 %r3, [%d2]; @%p2 add.s32 %r3, %r3, 0; bra.uni $END;";
   auto run = [&](const std::string &third, bool isRace) {
     Kernel kernel(
         makeModule("", prologue + hand + "$THIRD: " + third + "$END:"));
@@ -111,9 +118,26 @@ TEST(PtxRaces, ArrivalsDoNotWait) {
                      "st.shared.b32 [%d1], %r0; bar.arrive 1, 64;";
   std::string consumer = "bra.uni $END;"
                          "$CONSUMER: bar.sync 1, 64;"
-                         "ld.shared.b32 %r3, [%d2]; $END:";
+                         "ld.shared.b32 %r3, [%d2]; add.s32 %r3, %r3, 0; $END:";
   expectNone(body + consumer);
   expectRace(body + "st.shared.b32 [%d1], -1;" + consumer, "a race");
+}
+
+// A place of another's may be read by who does not use what was there.
+TEST(PtxRaces, ValuesThatAreNotUsed) {
+  std::string load = "st.shared.b32 [%d1], 1; bar.sync 0;"
+                     "ld.shared.v2.b32 {%r2, %r3}, [%d4];";
+  std::string address = "and.b32 %r4, %r1, 62; mul.wide.u32 %d4, %r4, 4;"
+                        "add.s64 %d4, %d0, %d4;";
+  std::string store = "st.shared.b32 [%d1], %r0;";
+  expectNone(address + load + store);
+  expectNone(address + load + store + "mov.b32 %r2, 1; add.s32 %r5, %r2, 1;");
+  expectRace(address + load + store + "add.s32 %r5, %r2, 1;",
+             "ld.shared.v2.b32: shared byte");
+  expectRace(address + load + "add.s32 %r5, %r3, 1;" + store, "shared");
+  // Before a barrier they are in order, whenever they are used.
+  expectNone(address + load + "bar.sync 0;" + store + "add.s32 %r5, %r2, 1;");
+  expectRace(address + load + store + "bar.sync 0;", "ld.shared.v2.b32");
 }
 
 TEST(PtxRaces, OfGlobalMemory) {
@@ -132,27 +156,35 @@ TEST(PtxRaces, OfGlobalMemory) {
     else
       kernel.run({address});
   };
-  run("ld.global.b32 %r2, [%d6]; st.global.b32 [%d6], %r1;", false);
+  run("ld.global.b32 %r2, [%d6]; add.s32 %r2, %r2, 0; st.global.b32 [%d6], "
+      "%r1;",
+      false);
   // Blocks are not ordered, whatever their barriers.
-  run("st.global.b32 [%d6], %r1; bar.sync 0; ld.global.b32 %r2, [%d5+4];",
+  run("st.global.b32 [%d6], %r1; bar.sync 0; ld.global.b32 %r2, [%d5+4]; "
+      "add.s32 %r2, %r2, 0;",
       true);
-  run("ld.global.b32 %r2, [%d5]; bar.sync 0; st.global.b32 [%d6], %r1;", true);
+  run("ld.global.b32 %r2, [%d5]; add.s32 %r2, %r2, 0; bar.sync 0; "
+      "st.global.b32 [%d6], %r1;",
+      true);
   run("st.global.b32 [%d5], %r9;", true);
   run("st.global.b32 [%d5], 3;", false);
   run("atom.global.add.u32 %r2, [%d5], 1;", false);
   // Threads of one block are ordered by its barriers.
   run("xor.b32 %r3, %r1, 32; mul.wide.u32 %d7, %r3, 4; add.s64 %d7, %d5, %d7;"
-      "st.global.b32 [%d6], %r1; bar.sync 0; ld.global.b32 %r2, [%d7];",
+      "st.global.b32 [%d6], %r1; bar.sync 0; ld.global.b32 %r2, [%d7]; add.s32 "
+      "%r2, %r2, 0;",
       false);
   run("xor.b32 %r3, %r1, 32; mul.wide.u32 %d7, %r3, 4; add.s64 %d7, %d5, %d7;"
-      "st.global.b32 [%d6], %r1; ld.global.b32 %r2, [%d7];",
+      "st.global.b32 [%d6], %r1; ld.global.b32 %r2, [%d7]; add.s32 %r2, %r2, "
+      "0;",
       true);
 }
 
 TEST(PtxRaces, TheyCanBeLetBe) {
-  Kernel kernel(makeModule("", std::string(prologue) +
-                                   "st.shared.b32 [%d0], %r0;"
-                                   "ld.shared.b32 %r1, [%d0];"));
+  Kernel kernel(
+      makeModule("", std::string(prologue) +
+                         "st.shared.b32 [%d0], %r0;"
+                         "ld.shared.b32 %r1, [%d0]; add.s32 %r1, %r1, 0;"));
   kernel.shape.block = {64, 1, 1};
   kernel.options.checkRaces = false;
   kernel.run({});

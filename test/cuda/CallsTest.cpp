@@ -1,0 +1,113 @@
+//===- CallsTest.cpp - how kernels on a GPU are called ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Forms.h"
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+class CudaCalls : public CudaTest {
+protected:
+  std::vector<uint64_t> pass(std::vector<Buffer *> buffers,
+                             bool isHost = false) {
+    std::vector<uint64_t> words;
+    for (Buffer *buffer : buffers)
+      words.push_back(reinterpret_cast<uintptr_t>(isHost ? &buffer->host
+                                                         : &buffer->device));
+    return words;
+  }
+  std::mt19937_64 random{3};
+};
+
+} // namespace
+
+TEST_F(CudaCalls, AreRecordedInGraphs) {
+  Buffer x(POSENC_F32, {2, 3, 3, 6}), p(POSENC_I64, {2, 3});
+  x.fill(random);
+  p.fill(random);
+  x.upload();
+  p.upload();
+  void *stream = nullptr, *graph = nullptr, *executable = nullptr;
+  cuda("cuStreamCreate", &stream, 1u);
+  // The first call on a device loads the kernels; in a capture, too.
+  cuda("cuStreamBeginCapture_v2", stream, 0);
+  EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &x}), stream), 0) << message;
+  cuda("cuStreamEndCapture", stream, &graph);
+  cuda("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
+  // Nothing has run yet.
+  x.compare("before");
+  for (int i = 0; i < 3; ++i) {
+    cuda("cuGraphLaunch", executable, stream);
+    cuda("cuStreamSynchronize", stream);
+    EXPECT_EQ(call("odd", "_dl", pass({&x, &p, &x}, /*isHost=*/true)), 0);
+    x.compare("turn");
+  }
+  cuda("cuGraphExecDestroy", executable);
+  cuda("cuGraphDestroy", graph);
+  cuda("cuStreamDestroy_v2", stream);
+}
+
+TEST_F(CudaCalls, NeedNoCurrentContext) {
+  Buffer x(POSENC_F32, {2, 3, 3, 6}), p(POSENC_I64, {2, 3});
+  x.fill(random);
+  p.fill(random);
+  x.upload();
+  p.upload();
+  void *context = nullptr, *now = this;
+  cuda("cuCtxGetCurrent", &context);
+  cuda("cuCtxSetCurrent", (void *)nullptr);
+  EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &x})), 0) << message;
+  // None is left behind.
+  cuda("cuCtxGetCurrent", &now);
+  EXPECT_EQ(now, nullptr);
+  cuda("cuCtxSetCurrent", context);
+  EXPECT_EQ(call("odd", "_dl", pass({&x, &p, &x}, /*isHost=*/true)), 0);
+  x.compare("x");
+}
+
+TEST_F(CudaCalls, TensorsAreChecked) {
+  Buffer x(POSENC_F32, {2, 3, 3, 6}), p(POSENC_I64, {2, 3}),
+      o(POSENC_F32, {2, 3, 3, 6}), wrong(POSENC_F32, {2, 4, 3, 6});
+  for (Buffer *buffer : {&x, &p, &o})
+    buffer->upload();
+  EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &o}, /*isHost=*/true)), 5);
+  EXPECT_NE(message.find("CUDA"), std::string::npos) << message;
+  EXPECT_EQ(call("odd", "_dl", pass({&x, &p, &o})), 5);
+  EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &wrong})), 8);
+  o.device.deviceId = 1;
+  EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &o})), 5);
+  for (Buffer *buffer : {&x, &p, &o})
+    buffer->device.deviceId = 1;
+  EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &o})), 14);
+  EXPECT_NE(message.find("invalid device ordinal"), std::string::npos)
+      << message;
+}
+
+// A launch that the driver refuses says so. A fault comes with the next call,
+// in a process of its own, for it stays.
+TEST_F(CudaCalls, FaultsOfTheDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto fail = [&] {
+    Buffer x(POSENC_F32, {2, 3, 3, 6}), p(POSENC_I64, {2, 3}),
+        o(POSENC_F32, {2, 3, 3, 6});
+    p.upload();
+    x.upload();
+    // A row more than there is.
+    x.device.byteOffset = 4 * 18;
+    bool isGood = call("odd", "_cuda", pass({&x, &p, &o})) == 0 &&
+                  tryCuda("cuCtxSynchronize") == 700 &&
+                  call("odd", "_cuda", pass({&x, &p, &o})) == 14;
+    std::fprintf(stderr, "%s\n", message.c_str());
+    _exit(isGood ? 7 : 8);
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(7),
+              "byte 432 of 'device memory', which has 432(.|\n)*an illegal "
+              "memory access");
+}

@@ -1,0 +1,231 @@
+//===- Forms.cpp - compiled kernels called on a GPU that is none -*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Forms.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstring>
+
+using namespace posenc;
+using namespace posenc::test;
+
+// A program finds the driver by its name; this one is there first.
+static void *openDriver() {
+  static void *driver = dlopen(POSENC_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
+  return driver;
+}
+static void *openLibrary() {
+  static void *library = dlopen(POSENC_CUDA_FORMS, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+void *CudaTest::findCuda(const char *name) {
+  void *function = dlsym(openDriver(), name);
+  if (!function)
+    ADD_FAILURE() << "no " << name;
+  return function;
+}
+
+Buffer::Buffer(posenc_dtype dtype, std::vector<int64_t> sizes,
+               const Layout &layout)
+    : dtype(dtype), shape(std::move(sizes)), strides(shape.size()) {
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    strides[dim] = stride;
+    stride =
+        stride * shape[dim] + (dim + 1 == shape.size() ? layout.behind : 0);
+  }
+  size_t size = posenc_dtype_size(dtype);
+  bytes.resize((layout.before + stride + layout.behind) * size);
+  CudaTest::tryCuda("cuMemAlloc_v2", &address,
+                    std::max(bytes.size(), size_t(1)));
+  host.ndim = shape.size();
+  host.code = dtype == POSENC_BF16 ? 4 : dtype >= POSENC_I64 ? 0 : 2;
+  host.bits = 8 * size;
+  host.shape = shape.data();
+  host.strides = strides.data();
+  host.byteOffset = layout.before * size;
+  device = host;
+  device.deviceType = 2;
+  host.data = bytes.data();
+  device.data = reinterpret_cast<void *>(address);
+}
+
+Buffer::~Buffer() { CudaTest::tryCuda("cuMemFree_v2", address); }
+
+void Buffer::writeElement(int64_t index, std::mt19937_64 &random) {
+  uint8_t *at = bytes.data() + index * posenc_dtype_size(dtype);
+  auto put = [at](auto value) { std::memcpy(at, &value, sizeof(value)); };
+  // Of 24 bits at most: all types but the short ones hold them.
+  float value = std::ldexp(float(int32_t(random()) >> 8), -22);
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  const int64_t extremes[] = {0x7fffffff, -0x7fffffff - 1, 0, -1, 131071};
+  bool isExtreme = random() % 4 == 0;
+  int64_t position =
+      isExtreme ? extremes[random() % 5] : int64_t(int32_t(random()));
+  switch (dtype) {
+  case POSENC_F64:
+    return put(double(value) + std::ldexp(double(random()), -90));
+  case POSENC_F32:
+    return put(value);
+  case POSENC_F16:
+    // 2^-3 … 2^2, with either sign.
+    return put(uint16_t((random() & 0x8fff) + 0x3000));
+  case POSENC_BF16:
+    return put(uint16_t(bits >> 16));
+  case POSENC_I32:
+    return put(int32_t(position));
+  default:
+    return put(position);
+  }
+}
+
+void Buffer::fill(std::mt19937_64 &random) {
+  int64_t count = bytes.size() / posenc_dtype_size(dtype);
+  for (int64_t i = 0; i < count; ++i)
+    writeElement(i, random);
+}
+
+void Buffer::upload() {
+  CudaTest::tryCuda("cuMemcpyHtoD_v2", address,
+                    static_cast<const void *>(bytes.data()), bytes.size());
+}
+
+void Buffer::compare(const std::string &name) {
+  std::vector<uint8_t> found(bytes.size());
+  ASSERT_EQ(CudaTest::tryCuda("cuMemcpyDtoH_v2",
+                              static_cast<void *>(found.data()), address,
+                              found.size()),
+            0)
+      << name;
+  size_t different = 0, first = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    if (found[i] == bytes[i])
+      continue;
+    ++different;
+    first = i;
+  }
+  EXPECT_EQ(different, 0u) << name << ": of " << bytes.size()
+                           << " bytes; the first is byte " << first;
+}
+
+void CudaTest::SetUp() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "the bits are those of CPUs with fused products";
+#endif
+  ASSERT_TRUE(openDriver()) << dlerror();
+  ASSERT_TRUE(openLibrary()) << dlerror();
+  std::string error;
+  library = runtime::Library::open(POSENC_CUDA_FORMS, error);
+  ASSERT_TRUE(library) << error;
+  void *context = nullptr;
+  cuda("cuInit", 0u);
+  cuda("cuDevicePrimaryCtxRetain", &context, 0);
+  cuda("cuCtxSetCurrent", context);
+}
+
+template <size_t... I>
+static int32_t callWith(void *function, const std::vector<uint64_t> &words,
+                        std::index_sequence<I...>) {
+  return reinterpret_cast<int32_t (*)(decltype(uint64_t(I))...)>(function)(
+      words[I]...);
+}
+
+int32_t CudaTest::call(const std::string &function, const std::string &suffix,
+                       const std::vector<uint64_t> &arguments, void *stream) {
+  void *found = dlsym(openLibrary(), ("forms_" + function + suffix).c_str());
+  if (!found) {
+    ADD_FAILURE() << "no " << function << suffix;
+    return -1;
+  }
+  message.assign(256, '\0');
+  std::vector<uint64_t> words = arguments;
+  if (suffix == "_cuda")
+    words.push_back(reinterpret_cast<uintptr_t>(stream));
+  words.push_back(reinterpret_cast<uintptr_t>(message.data()));
+  words.push_back(message.size());
+  int32_t result = -1;
+  switch (words.size()) {
+#define CASE(N)                                                                \
+  case N:                                                                      \
+    result = callWith(found, words, std::make_index_sequence<N>());            \
+    break;
+    CASE(4)
+    CASE(5)
+    CASE(6)
+    CASE(7)
+    CASE(8)
+#undef CASE
+  default:
+    ADD_FAILURE() << words.size() << " arguments";
+  }
+  message.resize(std::strlen(message.c_str()));
+  return result;
+}
+
+void CudaTest::check(const std::string &name, const std::vector<int64_t> &sizes,
+                     const Layout &layout, bool isInPlace) {
+  SCOPED_TRACE(name);
+  std::string error;
+  runtime::Function function = library.find(name, error);
+  ASSERT_TRUE(function) << error;
+  std::mt19937_64 random(7);
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<uint64_t> host, device;
+  auto add = [&](const runtime::Argument &argument) -> Buffer & {
+    std::vector<int64_t> shape;
+    for (int32_t dim = 0; dim < argument.rank(); ++dim) {
+      std::string size = argument.sizeName(dim);
+      shape.push_back(size.empty() ? argument.size(dim)
+                                   : sizes.at(std::stoi(size.substr(1))));
+    }
+    buffers.push_back(
+        std::make_unique<Buffer>(argument.dtype(), shape, layout));
+    buffers.back()->fill(random);
+    return *buffers.back();
+  };
+  auto pass = [&](Buffer &buffer) {
+    host.push_back(reinterpret_cast<uintptr_t>(&buffer.host));
+    device.push_back(reinterpret_cast<uintptr_t>(&buffer.device));
+  };
+  std::vector<Buffer *> inputs;
+  for (size_t i = 0; i < function.numInputs(); ++i) {
+    if (function.input(i).isScalar()) {
+      host.push_back(-123456);
+      device.push_back(-123456);
+      inputs.push_back(nullptr);
+      continue;
+    }
+    Buffer &buffer = add(function.input(i));
+    buffer.upload();
+    pass(buffer);
+    inputs.push_back(&buffer);
+  }
+  bool hasGaps = layout.before || layout.behind;
+  for (size_t i = 0; i < function.numOutputs(); ++i) {
+    if (isInPlace) {
+      pass(*inputs[i]);
+      continue;
+    }
+    Buffer &buffer = add(function.output(i));
+    // Otherwise it must write all, and read none.
+    if (hasGaps)
+      buffer.upload();
+    pass(buffer);
+  }
+  EXPECT_EQ(call(name, "_dl", host), 0) << message;
+  EXPECT_EQ(call(name, "_cuda", device), 0) << message;
+  cuda("cuCtxSynchronize");
+  for (size_t i = 0; i < buffers.size(); ++i)
+    buffers[i]->compare("tensor " + std::to_string(i));
+}

@@ -1,0 +1,58 @@
+//===- FormsTest.cpp - every form of kernel gives the CPU's bits -*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Forms.h"
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+class CudaForms : public CudaTest {
+protected:
+  // All functions of the library.
+  void checkAll(const std::vector<int64_t> &sizes, const Layout &layout = {}) {
+    for (size_t i = 0; i < library.numFunctions(); ++i)
+      check(library.function(i).name(), sizes, layout);
+  }
+};
+
+} // namespace
+
+// The last two sizes are of heads.
+TEST_F(CudaForms, OneToken) { checkAll({1, 1, 32, 8}); }
+TEST_F(CudaForms, SeveralTokens) { checkAll({3, 7, 5, 3}); }
+TEST_F(CudaForms, NoTokens) { checkAll({0, 7, 5, 3}); }
+
+TEST_F(CudaForms, RowsWithSpaceBetweenThem) { checkAll({2, 3, 5, 2}, {16, 8}); }
+
+// Accesses of 16 bytes are not aligned.
+TEST_F(CudaForms, AnyAddressAndStride) {
+  checkAll({2, 3, 5, 2}, {1, 0});
+  checkAll({2, 3, 5, 2}, {3, 5});
+}
+
+TEST_F(CudaForms, InPlace) {
+  for (const char *name :
+       {"half_f32", "half_bf16", "interleaved_f16", "interleaved_f64", "window",
+        "window_il", "odd", "odd_il", "dyn", "axial", "i32", "scalar",
+        "rotate"}) {
+    check(name, {2, 3, 5, 2}, {}, /*isInPlace=*/true);
+    check(name, {2, 3, 5, 2}, {3, 5}, /*isInPlace=*/true);
+  }
+}
+
+// More than one block of positions.
+TEST_F(CudaForms, ManyPositions) {
+  for (const char *name : {"sincos", "sin_sin_cos_f32", "sin_cos_sin_f16",
+                           "sin_interleaved_bf16", "sin_sin_cos_f64"})
+    check(name, {100});
+  check("one_head", {5, 67});
+  check("axial", {300});
+}
