@@ -26,6 +26,8 @@
 // CHECK-SAME: known_block_size = array<i32: 64, 1, 1>
 // CHECK-COUNT-10: vector.load %{{.*}} {alignment = 16 : i64} : memref<?xbf16>, vector<8xbf16>
 // CHECK-NOT: vector.store
+// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: vector.store
 // CHECK: scf.for
 // CHECK: scf.if
 // CHECK: vector.store %{{.*}} : memref<64xf32, #gpu.address_space<workgroup>>, vector<1xf32>

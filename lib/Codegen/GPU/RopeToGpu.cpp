@@ -23,6 +23,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -424,6 +425,12 @@ void RopeKernel::emit(const SharedTable &table, FillTable fillTable) {
         columns.push_back({&operand, load(operand, number, limit)});
       }
     }
+  }
+  if (isAtOnce) {
+    // Otherwise the assembler waits for the position before it asks for the
+    // columns.
+    Value all = arith::ConstantIntOp::create(b, loc, -1, 32);
+    NVVM::SyncWarpOp::create(b, loc, all);
   }
   fillTable(b, loc, table, tile, thread, grid);
   for (const auto &[operand, column] : columns)
