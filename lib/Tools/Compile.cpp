@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Tools/Compile.h"
+#include "posenc/Target/SpirvCode.h"
 
 #include "Linker.h"
 #include "OutputFiles.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/KernelCode.h"
+#include "posenc/Target/SpirvCode.h"
 #include "posenc/Tools/Diagnostics.h"
 #include "posenc/Tools/Guard.h"
 #include "posenc/Tools/Input.h"
@@ -39,7 +41,8 @@ enum class Emit {
   Static,
   Shared,
   Ptx,
-  Cubin
+  Cubin,
+  Spirv
 };
 
 /// What the command line asks for.
@@ -66,6 +69,7 @@ static std::optional<Emit> parseEmit(StringRef name) {
       .Case("shared", Emit::Shared)
       .Case("ptx", Emit::Ptx)
       .Case("cubin", Emit::Cubin)
+      .Case("spirv", Emit::Spirv)
       .Default(std::nullopt);
 }
 
@@ -80,6 +84,7 @@ static std::optional<Emit> getEmitOfSuffix(StringRef path) {
       .Case(".so", Emit::Shared)
       .Case(".ptx", Emit::Ptx)
       .Case(".cubin", Emit::Cubin)
+      .Case(".spv", Emit::Spirv)
       .Default(std::nullopt);
 }
 
@@ -256,6 +261,16 @@ static int compile(const Request &request) {
       return kExitError;
     return finish(write(files, request.output, printModule(*module)));
   }
+  if (request.emit == Emit::Spirv) {
+    std::optional<SpirvCode> code =
+        generateSpirvCode(*module, request.code.prefix);
+    if (!code)
+      return kExitError;
+    llvm::Error error = write(files, request.output, code->binary);
+    if (!error)
+      error = writeHeader(request, files, code->header);
+    return finish(std::move(error));
+  }
 
   auto showStage = [&](StringRef suffix, StringRef text) {
     stages.add(suffix, text);
@@ -288,7 +303,12 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
                                                Request &request) {
   CodeOptions &code = request.code;
   std::vector<std::string> ofCpus;
+  bool isForVulkan = false;
   for (StringRef name : names) {
+    if (name == "vulkan") {
+      isForVulkan = true;
+      continue;
+    }
     if (!CudaTarget::isName(name)) {
       ofCpus.push_back(name.str());
       continue;
@@ -313,6 +333,11 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
       llvm::errs() << "posenc-compile: warning: target '" << spec.name
                    << "' is left out: another needs the same features\n";
 
+  if (isForVulkan != (request.emit == Emit::Spirv))
+    return isForVulkan ? "for Vulkan there is SPIR-V only: --emit=spirv"
+                       : "this kind of output needs --target=vulkan";
+  if (isForVulkan && names.size() > 1)
+    return "this kind of output shows code for one target, not several";
   bool isOfGpu = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
   if (isOfGpu && code.cudaTargets.empty())
     return "this kind of output needs a GPU target, as --target=cuda:sm_90";
@@ -341,7 +366,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
   parser.add("o", "OUT", "output file; - is standard output", output);
   parser.add("emit", "KIND",
              "posenc, linalg, vector, llvm, llvm-ir, asm, obj, static, shared, "
-             "ptx or cubin (default: by OUT)",
+             "ptx, cubin or spirv (default: by OUT)",
              emit);
   parser.add(
       "target", "TARGET",
