@@ -95,6 +95,17 @@ try:
 except OSError:
     config.available_features.add("no-cuda")
 
+# A Vulkan device, of software if need be.
+try:
+    runtime = ctypes.CDLL(
+        os.path.join(config.posenc_obj_root, "lib", "libposenc_runtime.so")
+    )
+    count = ctypes.c_uint32()
+    if runtime.posenc_vulkan_count_devices(ctypes.byref(count)) == 0 and count:
+        config.available_features.add("vulkan")
+except (OSError, AttributeError):
+    pass
+
 # Headers and modules of others.
 if os.path.exists("/usr/include/dlpack/dlpack.h"):
     config.available_features.add("dlpack")

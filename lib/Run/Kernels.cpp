@@ -82,8 +82,7 @@ static std::optional<CudaTarget> findCudaTarget(int32_t device) {
 }
 
 bool Kernel::load(StringRef path, StringRef name, InputOptions options,
-                  bool keepSource, StringRef tuningPath,
-                  const std::optional<int32_t> &cudaDevice) {
+                  bool keepSource, StringRef tuningPath) {
   std::optional<Tuning> tuning;
   if (!tuningPath.empty()) {
     tuning = readTuning(tuningPath);
@@ -91,8 +90,8 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
       return false;
   }
   std::optional<CudaTarget> cuda;
-  if (cudaDevice) {
-    cuda = findCudaTarget(*cudaDevice);
+  if (device.kind == Device::Kind::Cuda) {
+    cuda = findCudaTarget(device.number);
     if (!cuda)
       return false;
   }
@@ -120,6 +119,15 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
         source = candidate;
   }
 
+  if (device.kind == Device::Kind::Vulkan) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    llvm::Expected<std::unique_ptr<VulkanProgram>> program =
+        VulkanProgram::create(*copy, device.number);
+    if (!program)
+      return fail(llvm::toString(program.takeError()));
+    vulkan = std::move(*program);
+  }
+  // For Vulkan too: what a call must be is the same.
   jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning, cuda);
   if (!jit)
     return false;
@@ -138,21 +146,40 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
 
 std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
                                      InputOptions options, bool keepSource,
-                                     StringRef tuning,
-                                     const std::optional<int32_t> &cudaDevice) {
+                                     StringRef tuning, const Device &device) {
   std::unique_ptr<Kernel> kernel(new Kernel);
+  kernel->device = device;
   if (isLibraryPath(path)) {
+    if (device.kind == Device::Kind::Vulkan) {
+      fail("'" + path + "' is compiled, and has no code for Vulkan");
+      return nullptr;
+    }
     std::string error;
     kernel->library = runtime::Library::open(path.str(), error);
     if (!kernel->library) {
       fail(error);
       return nullptr;
     }
-  } else if (!kernel->load(path, name, std::move(options), keepSource, tuning,
-                           cudaDevice)) {
+  } else if (!kernel->load(path, name, std::move(options), keepSource,
+                           tuning)) {
     return nullptr;
   }
   if (!kernel->find(name))
     return nullptr;
   return kernel;
+}
+
+llvm::Error Kernel::call(ArrayRef<posenc_value> inputs,
+                         ArrayRef<posenc_value> outputs) const {
+  if (device.kind == Device::Kind::Vulkan) {
+    std::vector<VulkanArgument> arguments(inputs.begin(), inputs.end());
+    arguments.insert(arguments.end(), outputs.begin(), outputs.end());
+    return vulkan->call(function.name(), arguments);
+  }
+  std::string error;
+  bool isDone = device.kind == Device::Kind::Cuda
+                    ? function.callOnCuda(device.number, inputs.vec(),
+                                          outputs.vec(), error)
+                    : function.call(inputs.vec(), outputs.vec(), error);
+  return isDone ? llvm::Error::success() : llvm::createStringError(error);
 }

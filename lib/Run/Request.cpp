@@ -46,14 +46,11 @@ static std::optional<int> readDevice(StringRef device, RunRequest &request) {
   int32_t index = 0;
   bool isNumbered = kind.size() == device.size() ||
                     (!number.getAsInteger(10, index) && index >= 0);
-  if (isNumbered && kind == "cuda") {
-    request.cudaDevice = index;
+  if (isNumbered && (kind == "cuda" || kind == "vulkan")) {
+    request.device.kind =
+        kind == "cuda" ? Device::Kind::Cuda : Device::Kind::Vulkan;
+    request.device.number = index;
     return std::nullopt;
-  }
-  if (isNumbered && kind == "vulkan") {
-    llvm::errs() << "error: no device '" << device.take_front(80)
-                 << "': kernels run on cpu and cuda:N only\n";
-    return kExitError;
   }
   llvm::errs() << "posenc-run: error: unknown device '" << device.take_front(80)
                << "': expected cpu, cuda:N or vulkan:N\n";
@@ -69,7 +66,8 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   std::optional<std::string> function, device, tuning;
   parser.add("function", "NAME", "function to run (default: the only one)",
              function);
-  parser.add("device", "DEVICE", "cpu or cuda:N (default: cpu)", device);
+  parser.add("device", "DEVICE", "cpu, cuda:N or vulkan:N (default: cpu)",
+             device);
   parser.add("input", "INPUT",
              "@FILE.npy, 1x32xbf16=random[:seed=N], =iota or =VALUE, or an "
              "integer; one for each argument",

@@ -10,6 +10,7 @@
 #define POSENC_LIB_RUN_REQUEST_H
 
 #include "Comparison.h"
+#include "posenc/Run/Kernels.h"
 #include "posenc/Tools/Input.h"
 
 namespace mlir::posenc {
@@ -24,8 +25,7 @@ struct RunRequest {
   std::vector<std::string> inputs;
   /// Paths of `.npy` files, in the order of the results.
   std::vector<std::string> outputs, expectedOutputs;
-  /// The CUDA device to run on; nothing for the CPU.
-  std::optional<int32_t> cudaDevice;
+  Device device;
   bool reference = false;
   Limits limits;
 };

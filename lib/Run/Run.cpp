@@ -28,10 +28,9 @@ static llvm::Error makeError(const Twine &message) {
 }
 
 /// Calls the function with results of its own.
-static llvm::Error call(runtime::Function function,
-                        const std::optional<int32_t> &cudaDevice,
-                        ArrayRef<Input> inputs,
+static llvm::Error call(const Kernel &kernel, ArrayRef<Input> inputs,
                         std::vector<runtime::Array> &results) {
+  runtime::Function function = kernel.getFunction();
   std::vector<posenc_value> inputValues, resultValues;
   for (const Input &input : inputs)
     inputValues.push_back(input.value());
@@ -49,10 +48,7 @@ static llvm::Error call(runtime::Function function,
   }
   for (const runtime::Array &result : results)
     resultValues.push_back(result.value());
-  bool isDone = cudaDevice ? function.callOnCuda(*cudaDevice, inputValues,
-                                                 resultValues, error)
-                           : function.call(inputValues, resultValues, error);
-  return isDone ? llvm::Error::success() : makeError(error);
+  return kernel.call(inputValues, resultValues);
 }
 
 /// What the oracle makes of the inputs. Where it cannot, its own diagnostics
@@ -147,7 +143,7 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
   if (!inputs)
     return inputs.takeError();
   std::vector<runtime::Array> results;
-  if (llvm::Error error = call(function, request.cudaDevice, *inputs, results))
+  if (llvm::Error error = call(kernel, *inputs, results))
     return std::move(error);
 
   std::vector<ReferenceValue> oracle, expected;
@@ -208,7 +204,7 @@ int mlir::posenc::runMain(int argc, char **argv) {
     std::unique_ptr<Kernel> kernel =
         Kernel::open(request.path, request.function, request.inputOptions,
                      request.reference || !request.expectedOutputs.empty(),
-                     request.tuning, request.cudaDevice);
+                     request.tuning, request.device);
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);

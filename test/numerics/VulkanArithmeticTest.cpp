@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VulkanProgram.h"
+#include "VulkanSupport.h"
 
 #include "posenc/Codegen/SpirvKernels.h"
 #include "posenc/Pipelines/Pipelines.h"
@@ -22,14 +22,12 @@
 #include <cstring>
 #include <random>
 
-using ::posenc::test::VulkanProgram;
-
 namespace {
 
 class VulkanArithmetic : public testing::Test {
 protected:
   void SetUp() override {
-    std::string reason = VulkanProgram::whyNot();
+    std::string reason = ::posenc::test::whyNoVulkan();
     if (!reason.empty())
       GTEST_SKIP() << reason;
   }

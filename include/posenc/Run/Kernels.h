@@ -9,6 +9,7 @@
 #ifndef POSENC_RUN_KERNELS_H
 #define POSENC_RUN_KERNELS_H
 
+#include "posenc/Run/VulkanProgram.h"
 #include "posenc/Target/JitLibrary.h"
 #include "posenc/Tools/Diagnostics.h"
 #include "posenc/Tools/Input.h"
@@ -24,18 +25,29 @@ namespace mlir::posenc {
 /// Whether a path names a compiled library.
 bool isLibraryPath(StringRef path);
 
+/// Where a function runs.
+struct Device {
+  enum class Kind { CPU, Cuda, Vulkan };
+  Kind kind = Kind::CPU;
+  int32_t number = 0;
+};
+
 /// A function to call: of a compiled library, or of a module that was compiled
 /// in memory.
 class Kernel {
 public:
   /// `name` may be empty where there is only one function. With
   /// `keepSource` the module is kept as it was read. It is compiled with the
-  /// choices of the file `tuning`, if that is not empty, or for the CUDA device
-  /// of that number. Null after an error on standard error.
-  static std::unique_ptr<Kernel>
-  open(StringRef path, StringRef name, InputOptions options, bool keepSource,
-       StringRef tuning = "",
-       const std::optional<int32_t> &cudaDevice = std::nullopt);
+  /// choices of the file `tuning`, if that is not empty, and for the device;
+  /// only modules can be for Vulkan. Null after an error on standard error.
+  static std::unique_ptr<Kernel> open(StringRef path, StringRef name,
+                                      InputOptions options, bool keepSource,
+                                      StringRef tuning = "",
+                                      const Device &device = {});
+
+  /// Calls the function on its device.
+  llvm::Error call(ArrayRef<posenc_value> inputs,
+                   ArrayRef<posenc_value> outputs) const;
 
   ::posenc::runtime::Function getFunction() const { return function; }
   /// The function as it was read, or null.
@@ -44,15 +56,16 @@ public:
 private:
   Kernel() = default;
   bool load(StringRef path, StringRef name, InputOptions options,
-            bool keepSource, StringRef tuning,
-            const std::optional<int32_t> &cudaDevice);
+            bool keepSource, StringRef tuning);
   bool find(StringRef name);
 
+  Device device;
   // In the order in which they depend on each other.
   std::unique_ptr<MLIRContext> context;
   std::unique_ptr<DiagnosticPrinter> diagnostics;
   OwningOpRef<ModuleOp> sourceModule;
   std::unique_ptr<JitLibrary> jit;
+  std::unique_ptr<VulkanProgram> vulkan;
   ::posenc::runtime::Library library;
   ::posenc::runtime::Function function;
   FunctionOpInterface source;
