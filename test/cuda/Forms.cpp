@@ -10,15 +10,27 @@
 #include "Forms.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 
 using namespace posenc;
 using namespace posenc::test;
 
 // A program finds the driver by its name; this one is there first.
+// Children of death tests have their parent's.
+static std::string getLogPath() {
+  const char *name = "POSENC_FAKE_CUDA_LOG";
+  std::string path =
+      testing::TempDir() + "posenc-cuda-log-" + std::to_string(getpid());
+  setenv(name, path.c_str(), /*overwrite=*/0);
+  return getenv(name);
+}
+
 static void *openDriver() {
+  getLogPath();
   static void *driver = dlopen(POSENC_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
   return driver;
 }
@@ -132,6 +144,17 @@ void CudaTest::SetUp() {
   cuda("cuInit", 0u);
   cuda("cuDevicePrimaryCtxRetain", &context, 0);
   cuda("cuCtxSetCurrent", context);
+}
+
+std::vector<std::string> CudaTest::readLog(const std::string &word) {
+  std::vector<std::string> lines;
+  std::ifstream file(getLogPath());
+  for (std::string line; std::getline(file, line);)
+    if (line.compare(0, word.size() + 1, word + " ") == 0)
+      lines.push_back(line);
+  file.close();
+  std::remove(getLogPath().c_str());
+  return lines;
 }
 
 template <size_t... I>

@@ -66,6 +66,7 @@ private:
 class CudaTest : public testing::Test {
 protected:
   void SetUp() override;
+  void TearDown() override { readLog(""); }
 
   /// Calls a function of the driver, which must succeed.
   template <typename... T> void cuda(const char *name, T... arguments) {
@@ -86,6 +87,10 @@ protected:
   /// n1 and so on. Outputs may be the inputs.
   void check(const std::string &function, const std::vector<int64_t> &sizes,
              const Layout &layout = {}, bool isInPlace = false);
+
+  /// Lines that the driver has written since the last call of this, which
+  /// begin with a word.
+  std::vector<std::string> readLog(const std::string &word);
 
   runtime::Library library;
   std::string message;

@@ -56,3 +56,36 @@ TEST_F(CudaForms, ManyPositions) {
   check("one_head", {5, 67});
   check("axial", {300});
 }
+
+// Every byte is written once, in whole sectors of 32 bytes, and next to nothing
+// is read that is not used.
+TEST_F(CudaForms, AccessesAreDense) {
+  for (const char *name :
+       {"half_f32", "half_bf16", "half_f16", "half_f64", "interleaved_f32",
+        "interleaved_bf16", "window_bf16", "one_head", "sincos", "rotate",
+        "sin_sin_cos_f32", "sin_interleaved_bf16", "sin_sin_cos_f64"}) {
+    SCOPED_TRACE(name);
+    readLog("ran");
+    check(name, {4, 8});
+    std::vector<std::string> lines = readLog("ran");
+    ASSERT_EQ(lines.size(), 1u);
+    char kernel[64];
+    unsigned long loaded, loads, stored, stores, rewritten;
+    ASSERT_EQ(std::sscanf(lines[0].c_str(),
+                          "ran %63s loaded %lu in %lu stored %lu in %lu "
+                          "rewritten %lu",
+                          kernel, &loaded, &loads, &stored, &stores,
+                          &rewritten),
+              6)
+        << lines[0];
+    EXPECT_STREQ(kernel, name);
+    EXPECT_EQ(stored, 32 * stores);
+    EXPECT_EQ(rewritten, 0u);
+  }
+  // Of rows at odd addresses, one element at a time.
+  readLog("ran");
+  check("half_f32", {4, 8}, {1, 0});
+  std::vector<std::string> lines = readLog("ran");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].rfind("ran half_f32_narrow ", 0), 0u) << lines[0];
+}

@@ -25,7 +25,6 @@ bool decodeBarrier(Decoder &d, bool isAligned) {
   if (kind.empty())
     return d.fail("a barrier of an unknown kind");
   const std::vector<OperandSyntax> &operands = d.getSyntax().operands;
-  unsigned next = 0;
   d.out.flow = Flow::Barrier;
   if (kind == ".red") {
     StringRef how = d.takeOneOf({".popc", ".and", ".or"});
@@ -54,9 +53,9 @@ bool decodeBarrier(Decoder &d, bool isAligned) {
   if (barrier.kind == BarrierInfo::Arrive && !barrier.hasCount)
     return d.fail("bar.arrive needs a count");
   // In the place of a result.
-  if (!d.constant(0, 4) || !d.source(next++, 4))
+  if (!d.constant(0, 4) || !d.source(0, 4))
     return false;
-  return (barrier.hasCount ? d.source(next, 4) : d.constant(0, 4)) &&
+  return (barrier.hasCount ? d.source(1, 4) : d.constant(0, 4)) &&
          d.finish(nullptr);
 }
 

@@ -25,8 +25,7 @@ struct ConvertInfo {
   unsigned fromBytes, toBytes; // of the registers
 };
 
-uint64_t readUnsigned(const Warp &warp, const Operand &operand, unsigned lane,
-                      unsigned bytes) {
+uint64_t readUnsigned(const Warp &warp, const Operand &operand, unsigned lane) {
   switch (operand.bytes) {
   case 2:
     return warp.get<uint16_t>(operand, lane);
@@ -97,8 +96,7 @@ double roundToIntegral(double value, Rounding rounding) {
   }
 }
 
-uint64_t writeInteger(const ConvertInfo &info, const Number &number,
-                      uint64_t bits) {
+uint64_t writeInteger(const ConvertInfo &info, const Number &number) {
   unsigned width = 8 * getBytes(info.to);
   bool isToSigned = isSigned(info.to);
   uint64_t most =
@@ -177,14 +175,14 @@ void runConvert(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const Operand &to = instruction.operands[0], &from = instruction.operands[1];
   unsigned bytes = getBytes(info.to);
   forLanes(mask, [&](unsigned lane) {
-    uint64_t bits = readUnsigned(warp, from, lane, info.fromBytes);
+    uint64_t bits = readUnsigned(warp, from, lane);
     Number number = read(info, bits);
     if (isFloat(info.to)) {
       writeBits(warp, to, lane, writeFloat(info, number));
       return;
     }
     // A register that is wider is extended as the type says.
-    uint64_t value = truncate(writeInteger(info, number, bits), bytes);
+    uint64_t value = truncate(writeInteger(info, number), bytes);
     writeBits(warp, to, lane,
               isSigned(info.to) ? uint64_t(extend(value, bytes)) : value);
   });
@@ -215,7 +213,6 @@ uint32_t pairToHalves(uint32_t a, uint32_t b) {
   return uint32_t(floatToHalf(a)) << 16 | floatToHalf(b);
 }
 
-template <typename F>
 void runPair(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const auto &info = *static_cast<const ConvertInfo *>(instruction.extra);
   ConvertInfo each = info;
@@ -268,7 +265,7 @@ bool decodePair(Decoder &d, ConvertInfo &info, bool hasRounding) {
       info.rounding == Rounding::Nearest && !info.isRelu && !info.isSaturated;
   d.keepExtra(info);
   if (!isPlain)
-    return d.finish(runPair<void>);
+    return d.finish(runPair);
   return d.finish(info.to == Type::F16x2 ? lanes<pairToHalves>
                                          : lanes<pairToBFloats>);
 }

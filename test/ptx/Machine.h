@@ -30,7 +30,6 @@ public:
              const Instruction *instruction, const llvm::Twine &message);
   bool hasFault() const { return bool(error); }
   uint64_t getThreads() const { return threads; }
-  const std::vector<Relocation> &getRelocations() const;
 
   const Program &program;
   const Function &kernel;
@@ -118,8 +117,6 @@ public:
     set<LaneMask>(operand, 0,
                   (get<LaneMask>(operand, 0) & ~lanes) | (value & lanes));
   }
-  /// A number of any width, without its sign.
-  uint64_t getUnsigned(const Operand &operand, unsigned lane) const;
 
   void fault(FaultKind kind, unsigned lane, const Instruction &instruction,
              const llvm::Twine &message);
@@ -171,7 +168,7 @@ private:
   std::vector<std::unique_ptr<PendingRead>> pending; // by register
   llvm::SmallVector<uint32_t, 16> pendingRegisters;
   llvm::SmallVector<Group, 4> groups; // the last one runs
-  LaneMask live = 0, existing = 0;
+  LaneMask live = 0;
 };
 
 /// A block's threads, shared memory and barriers.

@@ -33,8 +33,7 @@ void Warp::start() {
   pendingRegisters.clear();
   carryDefined = 0;
   uint32_t threads = execution.getThreads() - index * warpSize;
-  existing = threads >= warpSize ? ~LaneMask(0) : (LaneMask(1) << threads) - 1;
-  live = existing;
+  live = threads >= warpSize ? ~LaneMask(0) : (LaneMask(1) << threads) - 1;
   groups.clear();
   groups.emplace_back();
   groups.back().pc = execution.kernel.begin;

@@ -44,6 +44,11 @@ Driver::Driver() {
   seed = getNumber("POSENC_FAKE_CUDA_SEED", 0);
   if (const char *path = std::getenv("POSENC_FAKE_CUDA_LOG"))
     log = path;
+  if (const char *edit = std::getenv("POSENC_FAKE_CUDA_EDIT")) {
+    auto [from, to] = StringRef(edit).split("=>");
+    editFrom = from.str();
+    editTo = to.str();
+  }
 }
 
 // Never destroyed: others' destructors may still call.

@@ -21,7 +21,9 @@
 // environment:
 //   POSENC_FAKE_CUDA_SM    its compute capability, such as 80 or 90 (90)
 //   POSENC_FAKE_CUDA_SEED  an order of warps; see RunOptions (0)
-//   POSENC_FAKE_CUDA_LOG   a file to which a line for each call is added
+//   POSENC_FAKE_CUDA_LOG   a file to which a line is added for what is loaded,
+//                          launched and has run, with what it did
+//   POSENC_FAKE_CUDA_EDIT  `from=>to`: a fault to put into all PTX
 
 #define POSENC_CUDA extern "C" __attribute__((visibility("default"))) CUresult
 
@@ -110,6 +112,7 @@ struct Driver {
   unsigned capability = 90; // major * 10 + minor
   uint32_t seed = 0;
   std::string log;
+  std::string editFrom, editTo;
   ptx::Memory memory;
   Context primary;
   Stream defaultStream;

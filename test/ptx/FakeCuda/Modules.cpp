@@ -29,7 +29,25 @@ static bool parseTarget(StringRef target, unsigned &number, StringRef &letter) {
   return !target.drop_back(letter.size()).getAsInteger(10, number);
 }
 
-static CUresult load(Driver &driver, LoadedModule **module, StringRef text) {
+// A fault that does not find its place would prove nothing.
+static std::string edit(const Driver &driver, StringRef text) {
+  std::string result = text.str();
+  if (driver.editFrom.empty())
+    return result;
+  size_t at = 0;
+  unsigned count = 0;
+  for (; (at = result.find(driver.editFrom, at)) != std::string::npos;
+       ++count) {
+    result.replace(at, driver.editFrom.size(), driver.editTo);
+    at += driver.editTo.size();
+  }
+  if (!count)
+    errs() << "fake CUDA: no '" << driver.editFrom << "' in the PTX\n";
+  return result;
+}
+
+static CUresult load(Driver &driver, LoadedModule **module, StringRef image) {
+  std::string text = edit(driver, image);
   Expected<ptx::Module> parsed = ptx::Module::parse(text);
   if (!parsed) {
     errs() << "fake CUDA: PTX is refused: " << toString(parsed.takeError())
@@ -244,8 +262,10 @@ static CUresult runKernel(LoadedFunction *function,
   options.seed = driver.seed;
   options.sharedLimit = driver.getSharedLimit();
   CUresult result = CUDA_SUCCESS;
-  handleAllErrors(function->module->module.launch(
-                      function->name, shape, arguments, driver.memory, options),
+  ptx::Statistics did;
+  handleAllErrors(function->module->module.launch(function->name, shape,
+                                                  arguments, driver.memory,
+                                                  options, &did),
                   [&](const ptx::Fault &fault) {
                     errs() << "fake CUDA: " << function->name << ": ";
                     fault.log(errs());
@@ -256,6 +276,11 @@ static CUresult runKernel(LoadedFunction *function,
                       result = CUDA_SUCCESS;
                     }
                   });
+  driver.note("ran " + function->name + " loaded " + Twine(did.loadedBytes) +
+              " in " + Twine(did.loadSectors) + " stored " +
+              Twine(did.storedBytes) + " in " + Twine(did.storeSectors) +
+              " rewritten " + Twine(did.rewrittenBytes) + " shared " +
+              Twine(did.sharedAccesses) + " in " + Twine(did.sharedPasses));
   return result;
 }
 
