@@ -11,6 +11,7 @@
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -21,6 +22,8 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
+  // Sums of positions, from the algebra of ropes.
+  manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencCreateKernelsPass());
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());

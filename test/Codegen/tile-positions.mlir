@@ -40,3 +40,14 @@ func.func @scalar(%first: i64, %t: tensor<?x16xf32>) -> tensor<?x16xf32> {
   %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> positions(%first : i64) outs(%t : tensor<?x16xf32>)
   return %r : tensor<?x16xf32>
 }
+
+// -----
+
+// What is known to be empty is no work.
+// CHECK-LABEL: func.func @empty
+// CHECK-NOT: scf.forall
+// CHECK: posenc.rope
+func.func @empty(%x: tensor<?x0x8xf32>, %p: tensor<?xi64>) -> tensor<?x0x8xf32> {
+  %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<?x0x8xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x0x8xf32>)
+  return %r : tensor<?x0x8xf32>
+}

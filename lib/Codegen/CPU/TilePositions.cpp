@@ -28,6 +28,15 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Whether a tensor is known to be empty: upstream's slices then begin outside
+/// of it.
+static bool hasEmptyOperand(Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && llvm::is_contained(tensor.getShape(), 0);
+  });
+}
+
 namespace {
 struct TilePositions final
     : mlir::posenc::impl::PosencTilePositionsPassBase<TilePositions> {
@@ -38,7 +47,7 @@ struct TilePositions final
     getOperation()->walk([&](PositionalOpInterface op) {
       // A position at a time is what the pass would make of it.
       if (op->getNumResults() > 0 && op.getNumLoops() > 0 &&
-          !op->getParentOfType<scf::ForallOp>())
+          !op->getParentOfType<scf::ForallOp>() && !hasEmptyOperand(op))
         operations.push_back(op);
     });
     Tuning tuning;

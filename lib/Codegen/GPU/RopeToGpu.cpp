@@ -56,7 +56,7 @@ namespace {
 /// What rotates: of a rope or of a rotate.
 struct Rotation {
   Operation *op;
-  ValueRange inputs, inits;
+  SmallVector<Value> inputs, inits;
   ArrayRef<int64_t> dims;
   bool isHalf;
   int64_t rotaryDim, offset;
@@ -447,6 +447,8 @@ void RopeKernel::emit(const SharedTable &table, FillTable fillTable) {
 static void
 emitKernels(OpBuilder &host, const Rotation &rotation,
             function_ref<void(OpBuilder &, bool isWide, const Cut &)> emit) {
+  if (rotation.inits.empty())
+    return;
   Location loc = rotation.op->getLoc();
   bool isOne = false;
   auto dims = rotation.dims;
@@ -475,9 +477,17 @@ template <typename Op> static Rotation getRotation(Op op, int64_t rotaryDim) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
   Type compute =
       element.isF64() ? element : Type(Float32Type::get(op.getContext()));
+  // What is known to be empty has no rows.
+  SmallVector<Value> inputs, inits;
+  for (auto [input, init] : llvm::zip_equal(op.getInputs(), op.getInits())) {
+    if (llvm::is_contained(cast<ShapedType>(init.getType()).getShape(), 0))
+      continue;
+    inputs.push_back(input);
+    inits.push_back(init);
+  }
   return {op.getOperation(),
-          op.getInputs(),
-          op.getInits(),
+          inputs,
+          inits,
           op.getDims(),
           op.getPairing() == Pairing::Half,
           rotaryDim,

@@ -252,6 +252,8 @@ void TableKernel::emit() {
 static void convertTable(OpBuilder &builder, PositionalOpInterface op,
                          FrequenciesAttr frequencies, AxesAttr axes,
                          Value positions, const Places &places) {
+  if (llvm::is_contained(cast<ShapedType>(places.cos.getType()).getShape(), 0))
+    return;
   Location loc = op.getLoc();
   Type element = getElementTypeOrSelf(places.cos.getType());
   int64_t numPairs = frequencies.getNumPairs();

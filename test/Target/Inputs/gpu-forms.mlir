@@ -118,3 +118,21 @@ func.func @sin_sin_cos_f64(%p: tensor<?xi64>, %o: tensor<?x512xf64>) -> tensor<?
   %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 512> positions(%p : tensor<?xi64>) outs(%o : tensor<?x512xf64>)
   return %r : tensor<?x512xf64>
 }
+
+func.func @slice(%x: tensor<?x3x24xf32>, %p: tensor<?xi64>) -> tensor<?x3x8xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x3x24xf32>
+  %0 = tensor.extract_slice %x[0, 0, 8] [%n, 3, 8] [1, 1, 1] : tensor<?x3x24xf32> to tensor<?x3x8xf32>
+  %e = tensor.empty(%n) : tensor<?x3x8xf32>
+  %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%0 : tensor<?x3x8xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%e : tensor<?x3x8xf32>)
+  return %r : tensor<?x3x8xf32>
+}
+func.func @two(%x: tensor<?x3x8xf32>, %y: tensor<?x2x16xbf16>, %p: tensor<?xi64>) -> (tensor<?x3x8xf32>, tensor<?x2x16xbf16>) {
+  %0 = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<?x3x8xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x3x8xf32>)
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%y : tensor<?x2x16xbf16>) positions(%p : tensor<?xi64>) dims = [0] outs(%y : tensor<?x2x16xbf16>)
+  return %0, %r : tensor<?x3x8xf32>, tensor<?x2x16xbf16>
+}
+func.func @no_heads(%x: tensor<?x0x8xf32>, %y: tensor<?x1x8xf32>, %p: tensor<?xi64>) -> (tensor<?x0x8xf32>, tensor<?x1x8xf32>) {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 8> ins(%x, %y : tensor<?x0x8xf32>, tensor<?x1x8xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x, %y : tensor<?x0x8xf32>, tensor<?x1x8xf32>)
+  return %r#0, %r#1 : tensor<?x0x8xf32>, tensor<?x1x8xf32>
+}
