@@ -14,6 +14,10 @@
 
 namespace posenc::runtime {
 
+/// UNSUPPORTED with a text if a device lacks what the module asks for.
+posenc_status checkCapabilities(const SpirvModule &spirv,
+                                const posenc_vulkan_facts &facts);
+
 /// A module whose form has been checked, and that the device can run.
 class VulkanModule {
 public:

@@ -47,6 +47,15 @@ static posenc_status checkCapability(uint32_t number,
               number);
 }
 
+posenc_status
+posenc::runtime::checkCapabilities(const SpirvModule &spirv,
+                                   const posenc_vulkan_facts &facts) {
+  for (uint32_t number : spirv.capabilities)
+    if (posenc_status status = checkCapability(number, facts))
+      return status;
+  return POSENC_OK;
+}
+
 posenc_status VulkanModule::create(const uint32_t *words, size_t numWords) {
   std::string error;
   if (!spirv.read(words, numWords, error))
@@ -55,9 +64,8 @@ posenc_status VulkanModule::create(const uint32_t *words, size_t numWords) {
   if (spirv.version < 0x10000 || spirv.version > 0x10300)
     return fail(POSENC_UNSUPPORTED, "SPIR-V of the version %u.%u",
                 spirv.version >> 16, spirv.version >> 8 & 0xff);
-  for (uint32_t number : spirv.capabilities)
-    if (posenc_status status = checkCapability(number, device->facts()))
-      return status;
+  if (posenc_status status = checkCapabilities(spirv, device->facts()))
+    return status;
   VkShaderModuleCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   info.codeSize = numWords * sizeof(uint32_t);

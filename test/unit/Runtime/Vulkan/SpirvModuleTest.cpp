@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SpirvModule.h"
 #include "Vulkan.h"
+#include "VulkanKernel.h"
 
 #include <gmock/gmock.h>
 #include <random>
@@ -43,6 +43,25 @@ TEST(SpirvModule, TellsWhatAKernelUses) {
   EXPECT_THAT(kernel.bindings, UnorderedElementsAre(0, 1, 2));
   EXPECT_EQ(kernel.pushBytes, 4u);
   EXPECT_EQ(kernel.workgroupBytes, 0u);
+}
+
+TEST(SpirvModule, NeedsWhatADeviceHas) {
+  SpirvModule plain, wide, whole;
+  ASSERT_EQ(read(addKernel("f32"), &plain), "");
+  ASSERT_EQ(read(addKernel("f64"), &wide), "");
+  ASSERT_EQ(read(addKernel("i64"), &whole), "");
+  posenc_vulkan_facts facts{};
+  std::snprintf(facts.name, sizeof(facts.name), "small");
+  EXPECT_EQ(checkCapabilities(plain, facts), POSENC_OK);
+  EXPECT_EQ(checkCapabilities(wide, facts), POSENC_UNSUPPORTED);
+  EXPECT_STREQ(posenc_last_error(),
+               "small: has no Float64, which the module needs");
+  EXPECT_EQ(checkCapabilities(whole, facts), POSENC_UNSUPPORTED);
+  EXPECT_STREQ(posenc_last_error(),
+               "small: has no Int64, which the module needs");
+  facts.float64 = facts.int64 = 1;
+  EXPECT_EQ(checkCapabilities(wide, facts), POSENC_OK);
+  EXPECT_EQ(checkCapabilities(whole, facts), POSENC_OK);
 }
 
 TEST(SpirvModule, RefusesEveryCut) {
