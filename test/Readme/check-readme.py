@@ -43,10 +43,13 @@ def compile_module(text, *flags):
     run(["posenc-compile", "entry.mlir", "-o", "entry.o", *flags])
 
 
+def run_commands(number):
+    commands = blocks("sh")[number].replace("examples/", source + "/examples/")
+    return run(["bash", "-euc", commands])
+
+
 def check_commands():
-    _, commands = blocks("sh")
-    commands = commands.replace("examples/", source + "/examples/")
-    output = run(["bash", "-euc", commands])
+    output = run_commands(1)
     errors = re.findall(r"result #\d: max error ([\d.]+) ulp", output)
     assert len(errors) >= 2 and all(float(e) <= 4 for e in errors), output
 
@@ -141,6 +144,12 @@ def check_model(name):
     run(["posenc-compile", "entry.json", "-o", "entry.o"])
 
 
+def compile_for_gpu(target):
+    kind = "entry.spv" if target == "vulkan" else "entry.ptx"
+    write("entry.mlir", rope())
+    run(["posenc-compile", "entry.mlir", f"--target={target}", "-o", kind])
+
+
 ENTRIES = {
     "operations": lambda e: compile_module(
         OPERATIONS[e]() if e in OPERATIONS else rope(op=e)),
@@ -153,6 +162,7 @@ ENTRIES = {
     "element types": lambda e: compile_module(rope(dtype=e)),
     "position types": lambda e: compile_module(rope(position=e)),
     "targets": lambda e: compile_module(rope(), f"--target={e}"),
+    "targets for kernels without attention": compile_for_gpu,
     "model types": check_model,
 }
 
@@ -171,6 +181,7 @@ def check_table():
 
 check_commands()
 check_c_program()
+run_commands(2)
 for example in blocks("mlir"):
     write("example.mlir", example)
     run(["posenc-compile", "example.mlir", "-o", "example.so"])
