@@ -179,6 +179,7 @@ void addMemoryInstructions(OpcodeTable &table) {
   table["ldu"] = table["ld"];
   table["prefetch"] = decodeHint;
   table["prefetchu"] = decodeHint;
+  table["applypriority"] = decodeHint;
   table["createpolicy"] = decodePolicy;
 }
 
