@@ -1,0 +1,119 @@
+//===- Arguments.cpp - tensors of a function, and what is in them -*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+
+#include "Device.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+using namespace posenc;
+using namespace posenc::hardware;
+using runtime::Dim;
+
+bool hardware::isFloating(posenc_dtype dtype) {
+  return dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16 ||
+         dtype == POSENC_BF16;
+}
+
+int64_t hardware::countElements(const std::vector<int64_t> &shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+std::vector<int64_t> hardware::getShape(const posenc_function &function,
+                                        const posenc_argument &argument,
+                                        const std::vector<int64_t> &sizes) {
+  if (sizes.size() != function.sizes.size())
+    throw Failure(function.name + " has " +
+                  std::to_string(function.sizes.size()) + " sizes, not " +
+                  std::to_string(sizes.size()));
+  std::vector<int64_t> shape;
+  for (const Dim &dim : argument.shape) {
+    if (dim.kind == Dim::Kind::Scalar)
+      throw Failure(function.name + ": a size is a scalar");
+    shape.push_back(dim.kind == Dim::Kind::Static ? dim.value
+                                                  : sizes.at(dim.value));
+  }
+  return shape;
+}
+
+// xorshift64*, by George Marsaglia and Sebastiano Vigna.
+uint64_t Random::operator()() {
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 0x2545f4914f6cdd1d;
+}
+
+static int64_t getPosition(Order order, int64_t index, Random &random) {
+  static const int64_t extremes[] = {0x7fffffff, -0x7fffffff - 1, 0, -1,
+                                     131071};
+  if (order != Order::Extreme)
+    return index;
+  uint64_t bits = random();
+  return bits % 4 == 0 ? extremes[(bits >> 8) % 5] : int32_t(bits >> 32);
+}
+
+void hardware::fill(void *data, posenc_dtype dtype, int64_t count, Order order,
+                    uint64_t seed) {
+  Random random(seed);
+  for (int64_t i = 0; i < count; ++i) {
+    auto put = [&](auto value) {
+      std::memcpy(static_cast<char *>(data) + i * sizeof(value), &value,
+                  sizeof(value));
+    };
+    // Of 24 bits at most: all types but the short ones hold them.
+    auto getFloat = [&] {
+      return std::ldexp(float(int32_t(random() >> 32) >> 8), -21);
+    };
+    switch (dtype) {
+    case POSENC_F64:
+      put(double(getFloat()));
+      break;
+    case POSENC_F32:
+      put(getFloat());
+      break;
+    case POSENC_F16:
+      // 2^-3 ... 2^2, with either sign.
+      put(uint16_t((random() >> 32 & 0x8fff) + 0x3000));
+      break;
+    case POSENC_BF16: {
+      float value = getFloat();
+      uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      put(uint16_t(bits >> 16));
+      break;
+    }
+    case POSENC_I32:
+      put(int32_t(getPosition(order, i, random)));
+      break;
+    case POSENC_I64:
+    case POSENC_INDEX:
+      put(getPosition(order, i, random));
+      break;
+    default:
+      throw Failure("a tensor of a type that is not known here");
+    }
+  }
+  if (order != Order::Shuffled || isFloating(dtype))
+    return;
+  auto shuffle = [&](auto *numbers) {
+    for (int64_t i = count; i > 1; --i)
+      std::swap(numbers[i - 1], numbers[random() % i]);
+  };
+  if (dtype == POSENC_I32)
+    shuffle(static_cast<int32_t *>(data));
+  else
+    shuffle(static_cast<int64_t *>(data));
+}

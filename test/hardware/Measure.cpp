@@ -1,0 +1,138 @@
+//===- Measure.cpp - how long a case takes, and its limit -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Measure.h"
+
+#include "Operands.h"
+#include "Signature.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+using namespace posenc;
+using namespace posenc::hardware;
+
+static double getMedian(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half]
+                           : (values[half - 1] + values[half]) / 2;
+}
+
+namespace {
+
+/// What is launched many times: the function, or its limit.
+class Subject {
+public:
+  using Launch = std::function<void(int copy)>;
+
+  Subject(const Device &device, const Operands &operands, Launch launch,
+          int graphLaunches)
+      : device(device), operands(operands), launch(std::move(launch)),
+        launchesOfOne(std::max(graphLaunches, 1)) {
+    // Modules are loaded by the first call, which no graph can hold.
+    this->launch(0);
+    device.wait();
+    if (graphLaunches > 0)
+      graph.emplace(device, [&] {
+        for (int i = 0; i < graphLaunches; ++i)
+          launchNext();
+      });
+  }
+
+  /// The time of a launch, of `count` of them or of as many as the graph has.
+  double measureSeconds(int64_t count) {
+    // The device is busy with these while the others are prepared.
+    run(2 * launchesOfOne);
+    double seconds = device.measureSeconds([&] {
+      auto begin = std::chrono::steady_clock::now();
+      run(count);
+      enqueueSeconds = std::chrono::duration<double>(
+                           std::chrono::steady_clock::now() - begin)
+                           .count();
+    });
+    int64_t launches = getLaunches(count);
+    enqueueSeconds /= launches;
+    return seconds / launches;
+  }
+  int64_t getLaunches(int64_t count) const {
+    return (count + launchesOfOne - 1) / launchesOfOne * launchesOfOne;
+  }
+
+  double enqueueSeconds = 0;
+
+private:
+  void launchNext() {
+    launch(next);
+    next = (next + 1) % operands.numCopies();
+  }
+  void run(int64_t count) {
+    for (int64_t i = 0; i < getLaunches(count); i += launchesOfOne) {
+      if (graph)
+        graph->launch();
+      else
+        launchNext();
+    }
+  }
+
+  const Device &device;
+  const Operands &operands;
+  Launch launch;
+  int launchesOfOne;
+  int next = 0;
+  std::optional<Graph> graph;
+};
+
+} // namespace
+
+Result hardware::measure(const Device &device, const posenc_function &function,
+                         const Case &measured, const MeasureOptions &options) {
+  if (!function.cuda)
+    throw Failure(function.name + ": the library has no code for CUDA");
+  Operands operands(device, function, measured);
+  int graphLaunches = measured.isGraph ? options.graphLaunches : 0;
+  Subject ours(
+      device, operands, [&](int copy) { operands.launch(copy); },
+      graphLaunches);
+  Subject limit(
+      device, operands, [&](int copy) { operands.runLimit(copy); },
+      graphLaunches);
+
+  constexpr int64_t fewest = 1, most = 10000;
+  double once = ours.measureSeconds(fewest);
+  int64_t count = most;
+  if (once * most > options.seconds)
+    count = std::max<int64_t>(options.seconds / once, fewest);
+  double limitScale = double(operands.bytes()) / operands.limitBytes();
+  // Clocks rise with the first work.
+  for (double spent = 0; spent < 10 * options.seconds;)
+    spent += count * (ours.measureSeconds(count) + limit.measureSeconds(count));
+  std::vector<double> times, limits, fractions, enqueued;
+  for (int i = 0; i < options.repetitions; ++i) {
+    times.push_back(ours.measureSeconds(count));
+    enqueued.push_back(ours.enqueueSeconds);
+    limits.push_back(limitScale * limit.measureSeconds(count));
+    if (times.back() <= 0 || limits.back() <= 0)
+      throw Failure("the clock does not advance");
+    fractions.push_back(limits.back() / times.back());
+  }
+  Result result;
+  result.name = measured.name + "/cuda:" + std::to_string(device.index);
+  result.seconds = getMedian(times);
+  result.slowest = *std::max_element(times.begin(), times.end());
+  result.limitSeconds = getMedian(limits);
+  result.fraction = getMedian(fractions);
+  result.enqueueSeconds = measured.isGraph ? 0 : getMedian(enqueued);
+  result.bytes = operands.bytes();
+  result.limit = operands.hasSources() ? "copy" : "fill";
+  result.launches = options.repetitions * ours.getLaunches(count);
+  result.copies = operands.numCopies();
+  result.isGraph = measured.isGraph;
+  return result;
+}

@@ -1,0 +1,144 @@
+//===- posenc-on-gpu.cpp - checks and measures kernels on a GPU -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Needs neither LLVM nor the compiler, but libraries that it has made.
+
+#include "Check.h"
+#include "Measure.h"
+#include "Report.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace posenc;
+using namespace posenc::hardware;
+
+static const char usage[] =
+    "usage: posenc-on-gpu check LIBRARY.so... [OPTION...]\n"
+    "       posenc-on-gpu bench LIBRARY.so CASES.txt [OPTION...]\n"
+    "  --device=N          of the GPUs (0)\n"
+    "  --small             check: sizes for a device that is none\n"
+    "  --json=FILE --table=FILE\n"
+    "                      bench: the results, after each of the cases\n"
+    "  --repetitions=N     bench: turns of kernel and limit (9)\n"
+    "  --seconds=S         bench: of the launches of each turn (0.01)\n"
+    "  --graph-launches=N  bench: in a graph (100)\n"
+    "Exit codes: 0 all is well, 1 something failed, 2 usage, 77 no GPU.\n";
+
+namespace {
+struct Request {
+  bool isCheck = false, isSmall = false;
+  std::vector<std::string> files;
+  std::string json, table;
+  int device = 0;
+  MeasureOptions options;
+};
+} // namespace
+
+static bool parseOption(const char *text, Request &request) {
+  const char *equals = std::strchr(text, '=');
+  std::string name(text, equals ? equals - text : std::strlen(text));
+  const char *value = equals ? equals + 1 : "";
+  char *end = nullptr;
+  double number = std::strtod(value, &end);
+  bool isNumber = *value && !*end && number >= 0 && number <= 10000;
+  if (name == "--small" && !equals)
+    request.isSmall = true;
+  else if (name == "--json" && *value)
+    request.json = value;
+  else if (name == "--table" && *value)
+    request.table = value;
+  else if (name == "--seconds" && isNumber)
+    request.options.seconds = number;
+  else if (name == "--device" && isNumber)
+    request.device = int(number);
+  else if (name == "--repetitions" && isNumber && number >= 1)
+    request.options.repetitions = int(number);
+  else if (name == "--graph-launches" && isNumber && number >= 1)
+    request.options.graphLaunches = int(number);
+  else
+    return false;
+  return true;
+}
+
+static bool parse(int argc, char **argv, Request &request) {
+  for (int i = 2; i < argc; ++i) {
+    if (argv[i][0] != '-')
+      request.files.push_back(argv[i]);
+    else if (!parseOption(argv[i], request)) {
+      std::fprintf(stderr, "unknown or bad option: %s\n", argv[i]);
+      return false;
+    }
+  }
+  std::string mode = argc > 1 ? argv[1] : "";
+  request.isCheck = mode == "check";
+  return request.isCheck ? !request.files.empty()
+                         : mode == "bench" && request.files.size() == 2;
+}
+
+static bool check(const Request &request, const Device &device) {
+  std::printf("%s\n", describe(device).c_str());
+  bool isRight = true;
+  for (const std::string &path : request.files)
+    isRight &= checkLibrary(path, device.index, request.isSmall);
+  return isRight;
+}
+
+static bool bench(const Request &request, const Device &device) {
+  std::string error;
+  runtime::Library library = runtime::Library::open(request.files[0], error);
+  if (!library)
+    throw Failure(error);
+  std::vector<Case> cases = readCases(request.files[1]);
+  std::vector<Result> results;
+  std::printf("%s", formatTable(device, results).c_str());
+  bool isRight = !cases.empty();
+  for (const Case &measured : cases) {
+    Result result;
+    try {
+      runtime::Function function = library.find(measured.function, error);
+      if (!function)
+        throw Failure(error);
+      result = measure(device, *function.get(), measured, request.options);
+    } catch (const Failure &failure) {
+      result.name = measured.name + "/cuda:" + std::to_string(device.index);
+      result.error = failure.what();
+      isRight = false;
+    }
+    results.push_back(result);
+    std::printf("%s", formatRow(result).c_str());
+    std::fflush(stdout);
+    if (!request.json.empty())
+      writeFile(request.json,
+                formatJson(device, results, request.options.repetitions));
+    if (!request.table.empty())
+      writeFile(request.table, formatTable(device, results));
+  }
+  return isRight;
+}
+
+int main(int argc, char **argv) {
+  Request request;
+  if (!parse(argc, argv, request)) {
+    std::fprintf(stderr, "%s", usage);
+    return 2;
+  }
+  try {
+    Device device(request.device);
+    return (request.isCheck ? check(request, device) : bench(request, device))
+               ? 0
+               : 1;
+  } catch (const NoDevice &none) {
+    std::fprintf(stderr, "skipped: %s\n", none.what());
+    return 77;
+  } catch (const std::exception &failure) {
+    std::fprintf(stderr, "error: %s\n", failure.what());
+    return 1;
+  }
+}
