@@ -1,0 +1,112 @@
+//===- RopeKernel.h - the body of a kernel that rotates ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block has a position, or a few where a position's rows are few, and all
+// their rows in all tensors. Each thread asks for its columns of the rows
+// first, 16 bytes of each half of half pairs; while they are on their way the
+// threads compute the cos and sin, a pair each, which all rows of a position
+// share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_ROPEKERNEL_H
+#define POSENC_LIB_CODEGEN_GPU_ROPEKERNEL_H
+
+#include "PositionGrid.h"
+#include "SharedTable.h"
+
+#include <optional>
+#include <vector>
+
+namespace mlir::posenc {
+
+/// What rotates: of a rope or of a rotate.
+struct Rotation {
+  Operation *op;
+  SmallVector<Value> inputs, inits;
+  ArrayRef<int64_t> dims;
+  bool isHalf;
+  int64_t rotaryDim, offset;
+  Type element, compute;
+};
+
+/// How the work is cut.
+struct Cut {
+  /// Elements of an access at most, and of a column; of half pairs there are
+  /// as many further along the row.
+  int64_t access, lanes;
+  int64_t columns;
+  int64_t positions, threads;
+};
+
+/// The best cut; `hasManyPositions` unless the last loop is known to have one.
+Cut chooseCut(const Rotation &rotation, bool hasManyPositions);
+
+/// The body of a kernel.
+class RopeKernel {
+public:
+  RopeKernel(OpBuilder &host, GpuKernel &kernel, const Rotation &rotation,
+             const Cut &cut, bool isWide);
+
+  /// Emits the whole body. `emitEntry` has the cos and sin of one pair of the
+  /// position at `loops`.
+  using EmitEntry = function_ref<PositionSteps::Entry(
+      OpBuilder &, Location, ValueRange loops, Value pair)>;
+  void emit(const SharedTable &table, EmitEntry emitEntry);
+  Value getNumBlocks() const { return grid.getNumTiles(); }
+
+private:
+  struct Operand {
+    GpuKernel::Tensor input, output;
+    /// Sizes of the dimensions that are no loops, and their numbers.
+    SmallVector<int64_t> rowDims;
+    SmallVector<Value> rowSizes;
+    /// The rows of a position, if they are known.
+    std::optional<int64_t> rows;
+    int64_t rest;
+    /// Whether lanes outside of the window have to be copied, as an index.
+    Value copies;
+  };
+  /// Where a column begins.
+  struct Place {
+    Value input, output;
+    /// Whether it exists; null: it does.
+    Value exists;
+    Value position, pair;
+  };
+  struct Column {
+    Place place;
+    Value x, y;
+  };
+
+  Place locate(const Operand &operand, Value number, Value count,
+               int64_t columns);
+  Column load(const Operand &operand, Value number, Value count);
+  void finish(const Operand &operand, const Column &column,
+              const SharedTable &table);
+  void store(const Operand &operand, const Place &place, Value vector,
+             int64_t lane);
+  void emitLoop(const Operand &operand, const SharedTable &table);
+  void copyRest(const Operand &operand);
+  Value countItems(const Operand &operand, int64_t columns);
+  void ifExists(Value exists, function_ref<void()> body);
+
+  Rotation rotation;
+  Cut cut;
+  int64_t accessLanes;
+  OpBuilder &b;
+  Location loc;
+  std::vector<Operand> operands;
+  PositionGrid grid;
+  PositionGrid::Tile tile;
+  Value thread;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_ROPEKERNEL_H
