@@ -128,7 +128,7 @@ void Operands::chooseCopies() {
 
 void Operands::fillSources() {
   // The same again and again: what a kernel does depends on no value.
-  constexpr int64_t most = 4 << 20;
+  constexpr int64_t most = 1 << 20;
   std::vector<char> data;
   auto fillData = [&](const Place &place, int64_t count, Order order) {
     data.resize(count * posenc_dtype_size(place.dtype));
@@ -147,6 +147,10 @@ void Operands::fillSources() {
       isFilled = true;
     }
   }
+  // Copies from the host may still be on their way, and the stream, which is
+  // no blocking one, would not wait for them.
+  device.check(device.driver->synchronizeContext(),
+               "data cannot be copied to the device");
 }
 
 uint64_t Operands::getAddress(const Place &place, int copy) const {
