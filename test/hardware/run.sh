@@ -40,7 +40,7 @@ limited() {
   seconds=$1
   shift
   if command -v timeout > /dev/null; then
-    timeout "$seconds" "$@"
+    timeout -k 10 "$seconds" "$@"
   else
     "$@"
   fi
@@ -51,7 +51,9 @@ finish() {
   code=$2
   [ "$code" -eq 0 ] && return
   [ "$code" -eq 77 ] && exit 77
-  [ "$code" -eq 124 ] && echo "failed: $1 took too long" >&2
+  case $code in
+    124 | 137) echo "failed: $1 took too long" >&2 ;;
+  esac
   echo "failed: $1, exit code $code" >&2
   failed=yes
 }
