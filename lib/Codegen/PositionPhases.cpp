@@ -30,11 +30,11 @@ PositionPhases::PositionPhases(OpBuilder &builder, Operation *op,
                                FrequenciesAttr frequencies, AxesAttr axes,
                                bool inverse, Type type,
                                PhasePrecision precision,
-                               ArrayRef<int64_t> order)
+                               ArrayRef<int64_t> order, double ahead)
     : frequencies(frequencies), axes(axes), inverse(inverse), type(type),
       precision(precision), length(order.size()) {
-  SmallVector<int64_t> highs, lows;
-  SmallVector<int32_t> tops, rests, axisNumbers;
+  SmallVector<int64_t> highs, lows, more;
+  SmallVector<int32_t> tops, rests, axisNumbers, moreTops;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
   for (int64_t number : order) {
     const PairFrequency &pair = pairs[number];
@@ -45,14 +45,24 @@ PositionPhases::PositionPhases(OpBuilder &builder, Operation *op,
     rests.push_back(static_cast<int32_t>(rounded));
     tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
     axisNumbers.push_back(pair.axis);
+    turns = ::posenc::Turns::fromRadians(pair.frequency *
+                                         ::posenc::BigFloat(ahead));
+    rounded = turns.high + (turns.low >> 31);
+    more.push_back(static_cast<int64_t>(rounded));
+    moreTops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
   }
   high = createConstants<int64_t>(builder, op, "frequencies_high", highs);
   low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
   if (axes)
     axisOfPair =
         createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
+  if (ahead != 0.0)
+    aheads = createConstants<int64_t>(builder, op, "phases_ahead", more);
   if (precision == PhasePrecision::Relative)
     return;
+  if (ahead != 0.0)
+    aheadTops =
+        createConstants<int32_t>(builder, op, "phases_ahead_top", moreTops);
   top = createConstants<int32_t>(builder, op, "frequencies_top", tops);
   rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
 }
@@ -165,14 +175,28 @@ Value PositionPhases::emitPhase(OpBuilder &builder, Location loc,
   return phase;
 }
 
-/// The upper 32 bits of the phase, within one of the last.
+/// What `values` are ahead: the constants are of their type.
+Value PositionPhases::addAhead(OpBuilder &builder, Location loc, Value phases,
+                               StringRef symbol, Value first) const {
+  if (symbol.empty())
+    return phases;
+  auto type = cast<VectorType>(phases.getType());
+  return arith::AddIOp::create(builder, loc, phases,
+                               loadConstants(builder, loc, symbol,
+                                             type.getElementType(), first,
+                                             type.getNumElements()));
+}
+
+/// The upper 32 bits of the phase that `emit` is for, within two of the last.
 Value PositionPhases::emitPhaseTop(OpBuilder &builder, Location loc,
                                    const Position &position, Value first,
                                    int64_t lanes, bool isShort) const {
   Type i32 = builder.getI32Type();
   auto type = VectorType::get({lanes}, i32);
   if (!isShort) {
-    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+    Value phase = addAhead(
+        builder, loc, emitPhase(builder, loc, position, first, lanes, isShort),
+        aheads, first);
     ElementwiseBuilder b(builder, loc, phase);
     return arith::TruncIOp::create(builder, loc, type,
                                    b.shru(phase, b.i64(32)));
@@ -185,7 +209,9 @@ Value PositionPhases::emitPhaseTop(OpBuilder &builder, Location loc,
   Value g = loadConstants(builder, loc, rest, i32, first, lanes);
   Value ofTop = arith::MulIOp::create(builder, loc, p, f);
   auto ofRest = arith::MulSIExtendedOp::create(builder, loc, p, g);
-  return arith::AddIOp::create(builder, loc, ofTop, ofRest.getHigh());
+  return addAhead(builder, loc,
+                  arith::AddIOp::create(builder, loc, ofTop, ofRest.getHigh()),
+                  aheadTops, first);
 }
 
 ExactSincos PositionPhases::getSincos() const {
@@ -196,22 +222,31 @@ ExactSincos PositionPhases::getSincos() const {
   return ExactSincos(factor, inverse);
 }
 
+PositionPhases::Entry PositionPhases::emitOfPhase(OpBuilder &builder,
+                                                  Location loc,
+                                                  Value phase) const {
+  auto [cos, sin] = getSincos().emit(builder, loc, phase, type);
+  return {cos, sin};
+}
+
 PositionPhases::Entry PositionPhases::emitRelative(OpBuilder &builder,
                                                    Location loc,
                                                    const Position &position,
                                                    Value first, int64_t lanes,
                                                    bool isShort) const {
-  Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
-  auto [cos, sin] = getSincos().emit(builder, loc, phase, type);
-  return {cos, sin};
+  return emitOfPhase(builder, loc,
+                     emitPhase(builder, loc, position, first, lanes, isShort));
 }
 
 PositionPhases::Entry PositionPhases::emit(OpBuilder &builder, Location loc,
                                            const Position &position,
                                            Value first, int64_t lanes,
                                            bool isShort) const {
-  if (precision == PhasePrecision::Relative)
-    return emitRelative(builder, loc, position, first, lanes, isShort);
+  if (precision == PhasePrecision::Relative) {
+    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+    return emitOfPhase(builder, loc,
+                       addAhead(builder, loc, phase, aheads, first));
+  }
   Value phase = emitPhaseTop(builder, loc, position, first, lanes, isShort);
   auto [cos, sin] = getSincos().emitForRotation(builder, loc, phase);
   return {cos, sin};

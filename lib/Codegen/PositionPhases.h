@@ -23,10 +23,12 @@ enum class PhasePrecision { Relative, Absolute };
 class PositionPhases {
 public:
   /// Puts the constants in front of `op`'s function, in its module. `order` has
-  /// the pairs in the order in which they are asked for.
+  /// the pairs in the order in which they are asked for. `emit` is for phases
+  /// that are `ahead` positions further than the position it gets.
   PositionPhases(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
                  AxesAttr axes, bool inverse, Type type,
-                 PhasePrecision precision, ArrayRef<int64_t> order);
+                 PhasePrecision precision, ArrayRef<int64_t> order,
+                 double ahead = 0.0);
 
   /// A position, or one for each axis, as i64.
   struct Position {
@@ -49,7 +51,7 @@ public:
   /// short way, which is right where the position says so.
   Entry emit(OpBuilder &builder, Location loc, const Position &position,
              Value first, int64_t lanes, bool isShort) const;
-  /// To the last places, whatever the precision else.
+  /// Of the position itself, to the last places, whatever the precision else.
   Entry emitRelative(OpBuilder &builder, Location loc, const Position &position,
                      Value first, int64_t lanes, bool isShort = false) const;
 
@@ -58,10 +60,13 @@ public:
                    Value first, int64_t lanes) const;
 
 private:
+  Entry emitOfPhase(OpBuilder &builder, Location loc, Value phase) const;
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
                       Type type, Value first, int64_t lanes) const;
   Value emitPhase(OpBuilder &builder, Location loc, const Position &position,
                   Value first, int64_t lanes, bool isShort) const;
+  Value addAhead(OpBuilder &builder, Location loc, Value phases,
+                 StringRef symbol, Value first) const;
   Value emitPhaseTop(OpBuilder &builder, Location loc, const Position &position,
                      Value first, int64_t lanes, bool isShort) const;
   ExactSincos getSincos() const;
@@ -73,8 +78,9 @@ private:
   PhasePrecision precision;
   int64_t length;
   /// Names of globals: the two parts of a frequency that `ExactSincos` wants;
-  /// its upper 64 bits as two signed numbers; the axis of each pair.
-  std::string high, low, top, rest, axisOfPair;
+  /// its upper 64 bits as two signed numbers; the axis of each pair; what to
+  /// add to a phase to be ahead, and its upper half.
+  std::string high, low, top, rest, axisOfPair, aheads, aheadTops;
 };
 
 } // namespace mlir::posenc

@@ -23,6 +23,9 @@ using ::posenc::BigFloat;
 /// anchors larger than a stack likes.
 static constexpr size_t kMostPairs = 4096;
 
+/// Pairs of a block, a multiple of all vectors.
+static constexpr int64_t kBlock = 64;
+
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
@@ -45,6 +48,11 @@ static bool areProductsF32(Type type, TableUse use) {
   return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
 }
 
+/// A table of bf16 has constants of half the size.
+static int64_t getNumPlaces(Type type, TableUse use) {
+  return use == TableUse::Entries && type.isBF16() ? 32 : 16;
+}
+
 static PhasePrecision getPrecision(Type type, TableUse use, bool hasRuns) {
   bool isAbsolute =
       use == TableUse::Rotation || (hasRuns && areProductsF32(type, use));
@@ -56,43 +64,57 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : runs(!type.isF64() && order.size() <= kMostPairs),
+    : numPlaces(::getNumPlaces(type, use)),
+      runs(!type.isF64() && order.size() <= kMostPairs),
       phases(builder, op, frequencies, axes, inverse, type,
-             getPrecision(type, use, runs), order),
+             getPrecision(type, use, runs), order,
+             runs && use == TableUse::Entries ? numPlaces - 0.5 : 0.0),
       use(use), length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
-      numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
+      numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)),
+      block(std::min(length, kBlock)) {
   if (runs)
     createSteps(builder, op, computePairFrequencies(frequencies, axes), inverse,
                 order);
 }
 
 int64_t PositionSteps::getStepBytes() const {
-  return kRun * numParts * products.getIntOrFloatBitWidth() / 8;
+  return numPlaces * numParts * products.getIntOrFloatBitWidth() / 8;
 }
 
 void PositionSteps::createSteps(OpBuilder &builder, Operation *op,
                                 ArrayRef<PairFrequency> pairs, bool inverse,
                                 ArrayRef<int64_t> order) {
-  SmallVector<double> values(kRun * numParts * length);
+  int64_t numBlocks = llvm::divideCeil(length, block);
+  SmallVector<double> values(numBlocks * numPlaces * numParts * block);
   SmallVector<int32_t> still(length);
   for (auto [column, number] : llvm::enumerate(order)) {
     BigFloat frequency = pairs[number].frequency;
     still[column] = frequency == BigFloat(0.0) ? 0x7fffffff : 0;
     // A product is much less work than a cosine.
-    BigFloat stepCos = cos(frequency), stepSin = sin(frequency);
+    BigFloat half = frequency * BigFloat(0.5);
+    BigFloat halfCos = cos(half), halfSin = sin(half);
     if (inverse)
-      stepSin = BigFloat(0.0) - stepSin;
+      halfSin = BigFloat(0.0) - halfSin;
+    BigFloat stepCos = halfCos * halfCos - halfSin * halfSin;
+    BigFloat stepSin = BigFloat(2.0) * halfSin * halfCos;
     BigFloat rowCos(1.0), rowSin(0.0);
-    for (int64_t row = 0; row < kRun; ++row) {
-      double *at = values.begin() + row * numParts * length + column;
+    if (use == TableUse::Entries) {
+      rowCos = halfCos;
+      rowSin = halfSin;
+    }
+    double *ofBlock = values.begin() +
+                      column / block * (numPlaces * numParts * block) +
+                      column % block;
+    for (int64_t row = 0; row < numPlaces; ++row) {
+      double *at = ofBlock + row * numParts * block;
       at[0] = rowCos.toDouble();
-      at[length] = rowSin.toDouble();
+      at[block] = rowSin.toDouble();
       if (numParts == 4) {
-        at[2 * length] = at[0] - static_cast<float>(at[0]);
-        at[3 * length] = at[length] - static_cast<float>(at[length]);
+        at[2 * block] = at[0] - static_cast<float>(at[0]);
+        at[3 * block] = at[block] - static_cast<float>(at[block]);
       }
       BigFloat nextCos = rowCos * stepCos - rowSin * stepSin;
       rowSin = rowSin * stepCos + rowCos * stepSin;
@@ -115,7 +137,7 @@ PositionSteps::getAnchor(OpBuilder &builder, Location loc,
   Position anchor{{}, position.isShort};
   for (Value axis : position.axes)
     anchor.axes.push_back(arith::AndIOp::create(
-        builder, loc, axis, createInt(builder, loc, -kRun)));
+        builder, loc, axis, createInt(builder, loc, -getRun())));
   return anchor;
 }
 
@@ -126,34 +148,91 @@ PositionSteps::Entry PositionSteps::roundPhase(OpBuilder &builder, Location loc,
           ExactSincos::emitRounding(builder, loc, entry.sin, to)};
 }
 
+/// The number of the constants of a position, and all bits of a word where it
+/// is before the anchor.
+struct PositionSteps::Place {
+  Value row, isBefore;
+};
+
+PositionSteps::Place PositionSteps::getPlace(OpBuilder &builder, Location loc,
+                                             Value axis) const {
+  Value place = arith::AndIOp::create(builder, loc, axis,
+                                      createInt(builder, loc, getRun() - 1));
+  Value isBefore;
+  if (use == TableUse::Entries) {
+    // 0, ... 31 are -16, ... 15: b - 0.5, or its complement.
+    Value behind = arith::SubIOp::create(builder, loc, place,
+                                         createInt(builder, loc, numPlaces));
+    isBefore = arith::ShRSIOp::create(builder, loc, behind,
+                                      createInt(builder, loc, 63));
+    place = arith::XOrIOp::create(builder, loc, behind, isBefore);
+  }
+  return {
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), place),
+      isBefore};
+}
+
+/// Cos, sin, or what they lost, of the row of a place.
+Value PositionSteps::loadPart(OpBuilder &builder, Location loc, Value row,
+                              int64_t part, Value first, int64_t lanes) const {
+  int64_t numBlocks = llvm::divideCeil(length, block);
+  int64_t ofBlock = numPlaces * numParts * block;
+  Value table = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({numBlocks * ofBlock}, products), steps);
+  Value at = builder.createOrFold<arith::MulIOp>(
+      loc, row, createIndex(builder, loc, numParts * block));
+  at = builder.createOrFold<arith::AddIOp>(loc, at, first);
+  if (numBlocks > 1) {
+    // The pairs of all blocks before, less those that `first` counts.
+    Value before = builder.createOrFold<arith::DivUIOp>(
+        loc, first, createIndex(builder, loc, block));
+    before = builder.createOrFold<arith::MulIOp>(
+        loc, before, createIndex(builder, loc, ofBlock - block));
+    at = builder.createOrFold<arith::AddIOp>(loc, at, before);
+  }
+  at = builder.createOrFold<arith::AddIOp>(
+      loc, at, createIndex(builder, loc, part * block));
+  return vector::LoadOp::create(builder, loc,
+                                VectorType::get({lanes}, products), table, at);
+}
+
 /// The constants of the position's place in its run: cos, sin, and what both
 /// lost.
 SmallVector<Value> PositionSteps::loadStep(OpBuilder &builder, Location loc,
                                            const Position &position,
                                            Value first, int64_t lanes) const {
-  Value table = memref::GetGlobalOp::create(
-      builder, loc, MemRefType::get({kRun * numParts * length}, products),
-      steps);
-  SmallVector<Value> rows;
-  for (Value axis : position.axes) {
-    Value row = arith::AndIOp::create(builder, loc, axis,
-                                      createInt(builder, loc, kRun - 1));
-    row = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), row);
-    row = arith::MulIOp::create(builder, loc, row,
-                                createIndex(builder, loc, numParts * length));
-    rows.push_back(builder.createOrFold<arith::AddIOp>(loc, row, first));
-  }
+  auto places = llvm::map_to_vector(
+      position.axes, [&](Value axis) { return getPlace(builder, loc, axis); });
   SmallVector<Value> parts;
   for (int64_t part = 0; part < numParts; ++part) {
-    Value offset = createIndex(builder, loc, part * length);
-    auto ofAxes = llvm::map_to_vector(rows, [&](Value row) -> Value {
-      return vector::LoadOp::create(
-          builder, loc, VectorType::get({lanes}, products), table,
-          builder.createOrFold<arith::AddIOp>(loc, row, offset));
+    auto ofAxes = llvm::map_to_vector(places, [&](const Place &place) {
+      return loadPart(builder, loc, place.row, part, first, lanes);
     });
     parts.push_back(phases.selectAxis(builder, loc, ofAxes, first, lanes));
   }
+  if (use == TableUse::Rotation)
+    return parts;
+  auto word = builder.getIntegerType(products.getIntOrFloatBitWidth());
+  auto signs = llvm::map_to_vector(places, [&](const Place &place) -> Value {
+    Value sign = place.isBefore;
+    if (word.getWidth() < 64)
+      sign = arith::TruncIOp::create(builder, loc, word, sign);
+    return arith::AndIOp::create(
+        builder, loc, sign,
+        arith::ConstantIntOp::create(
+            builder, loc, word, llvm::APInt::getSignMask(word.getWidth())));
+  });
+  ElementwiseBuilder b(builder, loc, parts[1]);
+  parts[1] = b.cast<arith::BitcastOp>(
+      products, b.xori(b.cast<arith::BitcastOp>(word, parts[1]),
+                       phases.selectAxis(builder, loc, signs, first, lanes)));
   return parts;
+}
+
+PositionSteps::Entry PositionSteps::round(OpBuilder &builder, Location loc,
+                                          const Entry &entry) const {
+  return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
+          ExactSincos::emitRounding(builder, loc, entry.sin, type)};
 }
 
 PositionSteps::Entry PositionSteps::rotate(OpBuilder &builder, Location loc,
@@ -168,36 +247,84 @@ PositionSteps::Entry PositionSteps::rotate(OpBuilder &builder, Location loc,
     return Entry{b.fma(cos, ofCos, b.neg(b.mul(sin, ofSin))),
                  b.fma(sin, ofCos, b.mul(cos, ofSin))};
   };
-  if (numParts == 2) {
-    Entry entry = turn(step[0], step[1]);
-    return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
-            ExactSincos::emitRounding(builder, loc, entry.sin, type)};
-  }
+  if (numParts == 2)
+    return round(builder, loc, turn(step[0], step[1]));
   Entry lost = turn(step[2], step[3]);
   return {b.fma(cos, step[0], b.fma(b.neg(sin), step[1], lost.cos)),
           b.fma(sin, step[0], b.fma(cos, step[1], lost.sin))};
 }
 
+std::pair<PositionSteps::Entry, PositionSteps::Entry>
+PositionSteps::rotateBoth(OpBuilder &builder, Location loc, Value place,
+                          const Entry &anchor, Value first) const {
+  int64_t lanes = cast<VectorType>(anchor.cos.getType()).getNumElements();
+  Value ofCos = loadPart(builder, loc, place, 0, first, lanes);
+  Value ofSin = loadPart(builder, loc, place, 1, first, lanes);
+  ElementwiseBuilder b(builder, loc, ofCos);
+  Value ss = b.mul(anchor.sin, ofSin), cs = b.mul(anchor.cos, ofSin);
+  auto turn = [&](Value ofCosine, Value ofSine) {
+    return round(
+        builder, loc,
+        {b.fma(anchor.cos, ofCos, ofCosine), b.fma(anchor.sin, ofCos, ofSine)});
+  };
+  return {turn(b.neg(ss), cs), turn(ss, b.neg(cs))};
+}
+
+/// All bits of the words of sines that are zero everywhere.
+Value PositionSteps::orStill(OpBuilder &builder, Location loc, Value words,
+                             Value first) const {
+  if (stillPairs.empty())
+    return words;
+  Value still = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({length}, builder.getI32Type()),
+      stillPairs);
+  Value bits = vector::LoadOp::create(
+      builder, loc, cast<VectorType>(words.getType()), still, first);
+  return arith::OrIOp::create(builder, loc, words, bits);
+}
+
 Value PositionSteps::getMagnitude(OpBuilder &builder, Location loc, Value entry,
                                   Value first) const {
   ElementwiseBuilder b(builder, loc, entry);
-  Type word = builder.getI32Type();
-  Value bits = b.andi(b.cast<arith::BitcastOp>(word, entry), b.i32(0x7fffffff));
-  if (stillPairs.empty())
-    return bits;
-  Value still = memref::GetGlobalOp::create(
-      builder, loc, MemRefType::get({length}, word), stillPairs);
-  return b.ori(bits, vector::LoadOp::create(builder, loc,
-                                            cast<VectorType>(b.like(word)),
-                                            still, first));
+  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), entry);
+  return orStill(builder, loc, b.andi(bits, b.i32(0x7fffffff)), first);
+}
+
+static uint32_t getBits(double limit) {
+  return llvm::bit_cast<uint32_t>(static_cast<float>(limit));
 }
 
 Value PositionSteps::isSmall(OpBuilder &builder, Location loc,
                              Value magnitude) const {
   ElementwiseBuilder b(builder, loc, magnitude);
-  uint32_t bits = llvm::bit_cast<uint32_t>(static_cast<float>(limit));
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                               magnitude, b.i32(bits));
+                               magnitude, b.i32(getBits(limit)));
+}
+
+/// The bits of words that are set where an entry is large enough. For f32 these
+/// are bits of its exponent: all set from 2^-15 on, and below 2.
+uint32_t PositionSteps::getMarkBits() const {
+  return products.isF64() ? 0x38000000 : 0x40000000;
+}
+
+Value PositionSteps::getMarks(OpBuilder &builder, Location loc, Value entry,
+                              Value first) const {
+  ElementwiseBuilder b(builder, loc, entry);
+  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), entry);
+  // Neither carries into the sign nor is carried from it.
+  if (!products.isF64())
+    bits = b.addi(bits, b.i32(getMarkBits() - getBits(limit)));
+  return orStill(builder, loc, bits, first);
+}
+
+Value PositionSteps::isAnySmall(OpBuilder &builder, Location loc,
+                                Value marks) const {
+  ElementwiseBuilder b(builder, loc, marks);
+  Value isSmall = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                        b.andi(marks, b.i32(getMarkBits())),
+                                        b.i32(getMarkBits()));
+  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
+                                     isSmall);
 }
 
 PositionSteps::Entry PositionSteps::mend(OpBuilder &builder, Location loc,

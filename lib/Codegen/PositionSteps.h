@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first position of a run of `kRun`, its anchor, has cos and sin from its
-// phase, the others are a rotation further,
+// Of a run of positions one, its anchor, has cos and sin from its phase, the
+// others are a rotation further,
 //
 //   cos(a + bF) = cos(a) cos(bF) - sin(a) sin(bF)
 //   sin(a + bF) = sin(a) cos(bF) + cos(a) sin(bF)
@@ -17,6 +17,12 @@
 // position gets depends on it alone, whatever was asked for before, and is the
 // same on every target. Tables of f64, and of very many pairs, have all of it
 // from the phase.
+//
+// For a rotation the anchor is the first position of a run of 16, so that
+// position 0 changes nothing. For a table it is in the middle of a run of 32,
+// or of 64 for bf16, between two positions: b is -15.5, -14.5 to 15.5. Those as
+// far before it as behind it have the same constants and the same `sin(a)
+// sin(bF)` and `cos(a) sin(bF)`, but for the sign: `rotateBoth`.
 //
 // Sums are wrong by a share of 1: where an entry of a table is so small that it
 // shows, next to a zero, the entry is from its own phase.
@@ -39,7 +45,7 @@ enum class TableUse { Entries, Rotation };
 /// The cos and sin of a position from those of its anchor.
 class PositionSteps {
 public:
-  /// Positions of a run, a power of two.
+  /// The least positions of a run.
   static constexpr int64_t kRun = 16;
 
   using Position = PositionPhases::Position;
@@ -52,6 +58,12 @@ public:
                 AxesAttr axes, bool inverse, Type type, TableUse use,
                 ArrayRef<int64_t> order);
 
+  /// Positions of a run, a power of two.
+  int64_t getRun() const {
+    return use == TableUse::Entries ? 2 * numPlaces : numPlaces;
+  }
+  /// How many constants of a pair there are.
+  int64_t getNumPlaces() const { return numPlaces; }
   /// Whether there are anchors at all; else the phases are those of the
   /// positions themselves.
   bool hasRuns() const { return runs; }
@@ -63,7 +75,7 @@ public:
   /// Bytes of the constants of a pair.
   int64_t getStepBytes() const;
 
-  /// The position of the anchor.
+  /// The first position of the run, whose `emit` is for the anchor.
   Position getAnchor(OpBuilder &builder, Location loc,
                      const Position &position) const;
   /// `emit`'s result for the anchor, as `rotate` wants it; without anchors, the
@@ -74,6 +86,12 @@ public:
   Entry rotate(OpBuilder &builder, Location loc, const Position &position,
                const Entry &anchor, Value first) const;
 
+  /// For a table, with one axis: the entries of the positions `place` behind
+  /// the middle of the run, from 0 on, and as far before it. The same bits.
+  std::pair<Entry, Entry> rotateBoth(OpBuilder &builder, Location loc,
+                                     Value place, const Entry &anchor,
+                                     Value first) const;
+
   /// Whether `rotate` can give an entry that has to be mended.
   bool canBeSmall() const { return limit != 0.0; }
   /// What to compare of an entry: its bits without the sign, which are in the
@@ -83,6 +101,12 @@ public:
                      Value first) const;
   /// Whether entries of such magnitudes have to be mended.
   Value isSmall(OpBuilder &builder, Location loc, Value magnitude) const;
+  /// Words of which `isAnySmall` can tell, by the `and` of many, whether any of
+  /// the entries may have to be mended: what takes least.
+  Value getMarks(OpBuilder &builder, Location loc, Value entry,
+                 Value first) const;
+  /// An i1.
+  Value isAnySmall(OpBuilder &builder, Location loc, Value marks) const;
   /// The entry, from the phase where it is small.
   Entry mend(OpBuilder &builder, Location loc, const Position &position,
              Value first, const Entry &entry) const;
@@ -91,10 +115,19 @@ private:
   void createSteps(OpBuilder &builder, Operation *op,
                    ArrayRef<PairFrequency> pairs, bool inverse,
                    ArrayRef<int64_t> order);
+  struct Place;
+  Place getPlace(OpBuilder &builder, Location loc, Value axis) const;
+  Value loadPart(OpBuilder &builder, Location loc, Value row, int64_t part,
+                 Value first, int64_t lanes) const;
   SmallVector<Value> loadStep(OpBuilder &builder, Location loc,
                               const Position &position, Value first,
                               int64_t lanes) const;
+  Entry round(OpBuilder &builder, Location loc, const Entry &entry) const;
+  uint32_t getMarkBits() const;
+  Value orStill(OpBuilder &builder, Location loc, Value words,
+                Value first) const;
 
+  int64_t numPlaces;
   bool runs;
   PositionPhases phases;
   TableUse use;
@@ -105,8 +138,11 @@ private:
   int64_t numParts;
   /// Sums below are not precise enough; 0 for a rotation.
   double limit;
-  /// Names of globals: `kRun` x `numParts` x pairs; all bits of a magnitude for
-  /// the pairs whose frequency is 0, if there are any.
+  /// Pairs whose constants lie together: else the places of a part of the pairs
+  /// would be in the same few sets of a cache.
+  int64_t block;
+  /// Names of globals: blocks x places x `numParts` x `block`; all bits of a
+  /// magnitude for the pairs whose frequency is 0, if there are any.
   std::string steps, stillPairs;
 };
 

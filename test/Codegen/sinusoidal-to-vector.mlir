@@ -8,8 +8,8 @@
 
 // RUN: posenc-opt %s --convert-posenc-sinusoidal-to-vector --split-input-file | FileCheck %s
 
-// What a run of positions has from its anchor: 16 steps of cos and sin, and
-// two vectors on the stack.
+// What a run of positions has from its anchor, in its middle: 16 steps of cos and
+// sin, and two vectors on the stack.
 // CHECK: memref.global "private" constant @steps : memref<256xf64>
 // CHECK-LABEL: func.func @interleaved
 // CHECK: %[[ANCHOR:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2x8xf64>
@@ -42,10 +42,33 @@ func.func @halves(%first: index, %t: memref<4x16xf32>) {
 // -----
 
 // Products of f32 do for bf16; sines that are zero everywhere are not small.
-// CHECK: memref.global "private" constant @steps : memref<256xf32>
+// CHECK: memref.global "private" constant @steps : memref<512xf32>
 // CHECK: memref.global "private" constant @still_pairs : memref<8xi32> = dense<[0, 0, 0, 0, 0, 0, 2147483647, 2147483647]>
 // CHECK-LABEL: func.func @bf16
 func.func @bf16(%p: memref<4xi32>, %t: memref<4x16xbf16>) {
   posenc.sinusoidal interleaved #posenc.frequencies<dim = 16, scaling = #posenc.explicit<values = [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.0, 0.0]>> positions(%p : memref<4xi32>) outs(%t : memref<4x16xbf16>)
+  return
+}
+
+// -----
+
+// Where the next 32 positions are a whole run, those as far behind its middle as
+// before it are computed together.
+// CHECK-LABEL: func.func @runs
+// CHECK: scf.while
+// CHECK: %[[NEXT:.*]] = vector.load %{{.*}} : memref<?xi64>, vector<32xi64>
+// CHECK: %[[CHANGE:.*]] = arith.xori %[[NEXT]]
+// CHECK: vector.reduction <or>, %[[CHANGE]]
+// CHECK: memref.get_global @steps
+// CHECK: %[[SINSIN:.*]] = arith.mulf %{{.*}} : vector<8xf64>
+// CHECK: %[[COSSIN:.*]] = arith.mulf %{{.*}} : vector<8xf64>
+// CHECK: %[[MINUS:.*]] = arith.negf %[[SINSIN]]
+// CHECK: math.fma %[[COS:.*]], %[[STEP:.*]], %[[MINUS]]
+// CHECK: math.fma %[[SIN:.*]], %[[STEP]], %[[COSSIN]]
+// CHECK: %[[MINUS:.*]] = arith.negf %[[COSSIN]]
+// CHECK: math.fma %[[COS]], %[[STEP]], %[[SINSIN]]
+// CHECK: math.fma %[[SIN]], %[[STEP]], %[[MINUS]]
+func.func @runs(%p: memref<?xi64>, %t: memref<?x16xf32>) {
+  posenc.sinusoidal interleaved #posenc.frequencies<dim = 16> positions(%p : memref<?xi64>) outs(%t : memref<?x16xf32>)
   return
 }

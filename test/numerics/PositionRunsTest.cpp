@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The positions of a run have their cos and sin from its first. Nothing of that
-// may show: a position has the same row next to its neighbours and elsewhere.
+// The positions of a run have their cos and sin from its middle, and two at a
+// time where the run is whole. Nothing of that may show: a position has the
+// same row next to its neighbours and elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -214,11 +215,14 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, PositionRunsFaultTest,
     testing::Values(
         Fault{"Control", "", ""},
-        // What is next to zero; the positions of a run, and the
-        // place in it; which anchor is in memory; the rotation.
+        // What is next to zero; the positions of a run, the place in it, and on
+        // which side of the middle; which anchor is in memory; the rotation.
         Fault{"Limit", "dense<964689920>", "dense<0>"},
-        Fault{"Run", "arith.constant -16 : i64", "arith.constant -32 : i64"},
-        Fault{"Place", "arith.constant 15 : i64", "arith.constant 7 : i64"},
+        Fault{"Marks", "dense<109051904>", "dense<1073741824>"},
+        Fault{"Run", "arith.constant -64 : i64", "arith.constant -128 : i64"},
+        Fault{"Place", "arith.constant 63 : i64", "arith.constant 31 : i64"},
+        Fault{"Side", "arith.constant -2147483648 : i32",
+              "arith.constant 0 : i32"},
         Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
         Fault{"Minus", "arith.negf", "math.absf"}),
     getFaultName);

@@ -19,11 +19,16 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// What leaves room in the first cache for rows.
-static constexpr int64_t kStepBytes = 16 << 10;
+/// A part of the second cache. Rows of less than a page are slower by more than
+/// the constants cost.
+static constexpr int64_t kStepBytes = 128 << 10;
 
-/// Vectors whose sums are looked at together.
+/// Vectors of a position that are written together: at least a line.
 static constexpr int64_t kGroup = 2;
+
+/// Pairs of bf16 whose row is a page or more. Two rows at a time would be at
+/// the same place of a page, where loads wait for the stores to both.
+static constexpr int64_t kWide = 1024;
 
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
@@ -37,7 +42,9 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : steps(builder, op, frequencies, axes, inverse, type, use, order) {
+    : steps(builder, op, frequencies, axes, inverse, type, use, order),
+      takesRuns(steps.hasRuns() && use == TableUse::Entries && !axes &&
+                (!type.isBF16() || int64_t(order.size()) < kWide)) {
   if (steps.hasRuns())
     allocate(builder, op);
 }
@@ -74,6 +81,7 @@ void PositionTable::forEachPart(
     function_ref<void(OpBuilder &, Location, Pairs)> body) const {
   int64_t length = steps.getNumPairs();
   int64_t most = kStepBytes / steps.getStepBytes();
+  most = std::max(most, kChunk);
   if (!steps.hasRuns() || length <= most)
     return body(builder, loc, getAll(builder, loc));
   int64_t whole = length / most * most;
@@ -143,56 +151,121 @@ void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
   });
 }
 
-/// Emits `body` for the vectors of a group of pairs from number `first` on, and
-/// once more, after all of them, for the small ones.
-void PositionTable::emitGroup(OpBuilder &builder, Location loc,
-                              const Position &position, Value first,
-                              ArrayRef<std::pair<int64_t, int64_t>> vectors,
-                              Body body) const {
-  struct Vector {
-    Value first;
-    Entry entry;
+PositionTable::Entry PositionTable::loadAnchor(OpBuilder &builder, Location loc,
+                                               Value first,
+                                               int64_t lanes) const {
+  auto load = [&](int64_t which) -> Value {
+    return vector::LoadOp::create(
+        builder, loc, VectorType::get({lanes}, steps.getAnchorType()), anchor,
+        ValueRange{createIndex(builder, loc, which), first});
   };
-  SmallVector<Vector> all;
-  SmallVector<Value> least;
-  for (auto [offset, length] : vectors) {
-    Value mine = builder.createOrFold<arith::AddIOp>(
-        loc, first, createIndex(builder, loc, offset));
-    auto load = [&, length = length](int64_t which) -> Value {
-      return vector::LoadOp::create(
-          builder, loc, VectorType::get({length}, steps.getAnchorType()),
-          anchor, ValueRange{createIndex(builder, loc, which), mine});
-    };
-    Entry entry =
-        steps.rotate(builder, loc, position, {load(0), load(1)}, mine);
-    body(builder, loc, mine, entry);
-    all.push_back({mine, entry});
-    for (Value value : {entry.cos, entry.sin}) {
-      Value magnitude = steps.getMagnitude(builder, loc, value, mine);
-      bool isFirst =
-          least.empty() || least.back().getType() != magnitude.getType();
-      if (isFirst)
-        least.push_back(magnitude);
-      else
-        least.back() =
-            arith::MinSIOp::create(builder, loc, least.back(), magnitude);
-    }
+  return {load(0), load(1)};
+}
+
+void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
+                                int64_t lanes, EmitGroup emitGroup,
+                                Mend mend) const {
+  int64_t group = kGroup * lanes, whole = pairs.count / group * group;
+  SmallVector<Value> marks;
+  if (whole > 0) {
+    SmallVector<Value> ones;
+    if (steps.canBeSmall())
+      ones.push_back(arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(VectorType::get({lanes}, builder.getI32Type()),
+                                 builder.getI32IntegerAttr(-1))));
+    auto loop = scf::ForOp::create(
+        builder, loc, createIndex(builder, loc, 0),
+        createIndex(builder, loc, whole), createIndex(builder, loc, group),
+        ones, [&](OpBuilder &b, Location l, Value number, ValueRange before) {
+          Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
+          SmallVector<Value> mine =
+              emitGroup(b, l, first, splitIntoVectors(group, lanes));
+          for (auto [mark, old] : llvm::zip_equal(mine, before))
+            mark = arith::AndIOp::create(b, l, mark, old);
+          scf::YieldOp::create(b, l, mine);
+        });
+    llvm::append_range(marks, loop.getResults());
   }
-  if (!steps.canBeSmall())
+  if (whole < pairs.count) {
+    Value first = builder.createOrFold<arith::AddIOp>(
+        loc, pairs.first, createIndex(builder, loc, whole));
+    llvm::append_range(marks,
+                       emitGroup(builder, loc, first,
+                                 splitIntoVectors(pairs.count - whole, lanes)));
+  }
+  if (marks.empty())
     return;
   Value any;
-  for (Value magnitude : least) {
-    Value mine =
-        vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
-                                    steps.isSmall(builder, loc, magnitude));
-    any = any ? arith::OrIOp::create(builder, loc, any, mine) : mine;
+  for (Value mine : marks) {
+    Value isSmall = steps.isAnySmall(builder, loc, mine);
+    any = any ? arith::OrIOp::create(builder, loc, any, isSmall) : isSmall;
   }
   scf::IfOp::create(builder, loc, any, [&](OpBuilder &b, Location l) {
-    for (const Vector &vector : all)
-      body(b, l, vector.first,
-           steps.mend(b, l, position, vector.first, vector.entry));
+    mend(b, l);
     scf::YieldOp::create(b, l);
   });
+}
+
+void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
+                             const Entry &entry,
+                             SmallVectorImpl<Value> &marks) const {
+  if (!steps.canBeSmall())
+    return;
+  for (Value value : {entry.cos, entry.sin}) {
+    Value mark = steps.getMarks(builder, loc, value, first);
+    if (marks.empty() || marks.back().getType() != mark.getType())
+      marks.push_back(mark);
+    else
+      marks.back() = arith::AndIOp::create(builder, loc, marks.back(), mark);
+  }
+}
+
+/// Emits `body` once more for vectors with small entries.
+void PositionTable::mendPairs(OpBuilder &builder, Location loc,
+                              const Position &position, Pairs pairs,
+                              int64_t lanes, Body body) const {
+  auto mend = [&](OpBuilder &b, Location l, Value number, int64_t n) {
+    Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
+    Entry entry =
+        steps.rotate(b, l, position, loadAnchor(b, l, first, n), first);
+    Value marks =
+        arith::AndIOp::create(b, l, steps.getMarks(b, l, entry.cos, first),
+                              steps.getMarks(b, l, entry.sin, first));
+    scf::IfOp::create(
+        b, l, steps.isAnySmall(b, l, marks), [&](OpBuilder &b2, Location l2) {
+          body(b2, l2, first, steps.mend(b2, l2, position, first, entry));
+          scf::YieldOp::create(b2, l2);
+        });
+  };
+  forEachVector(builder, loc, pairs.count, lanes, mend);
+}
+
+/// From the anchor in memory.
+void PositionTable::emitRow(OpBuilder &builder, Location loc,
+                            const Position &position, Pairs pairs,
+                            int64_t lanes, Body body) const {
+  auto emitGroup = [&](OpBuilder &b, Location l, Value first, Vectors vectors) {
+    SmallVector<Value> marks;
+    for (auto [offset, length] : vectors) {
+      Value mine =
+          b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
+      Entry entry =
+          steps.rotate(b, l, position, loadAnchor(b, l, mine, length), mine);
+      body(b, l, mine, entry);
+      addMarks(b, l, mine, entry, marks);
+    }
+    return marks;
+  };
+  forEachVector(builder, loc, pairs.count, kChunk,
+                [&](OpBuilder &b, Location l, Value number, int64_t n) {
+                  Pairs mine{
+                      b.createOrFold<arith::AddIOp>(l, pairs.first, number), n};
+                  emitAndMend(b, l, mine, lanes, emitGroup,
+                              [&](OpBuilder &b2, Location l2) {
+                                mendPairs(b2, l2, position, mine, lanes, body);
+                              });
+                });
 }
 
 void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
@@ -201,11 +274,5 @@ void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
   if (!steps.hasRuns())
     return forEachPhase(builder, loc, position, pairs, lanes, body);
   ensureAnchor(builder, loc, position, pairs, lanes);
-  forEachVector(builder, loc, pairs.count, kGroup * lanes,
-                [&](OpBuilder &b, Location l, Value number, int64_t n) {
-                  emitGroup(
-                      b, l, position,
-                      b.createOrFold<arith::AddIOp>(l, pairs.first, number),
-                      splitIntoVectors(n, lanes), body);
-                });
+  emitRow(builder, loc, position, pairs, lanes, body);
 }

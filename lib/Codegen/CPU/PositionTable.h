@@ -44,7 +44,7 @@ public:
     return steps.getPhases().loadPosition(builder, loc, positions, indices);
   }
 
-  /// Emits `body` for pairs whose constants fit into the first cache: all
+  /// Emits `body` for pairs whose constants fit into the second cache: all
   /// positions have their turn before the next of these.
   void forEachPart(OpBuilder &builder, Location loc,
                    function_ref<void(OpBuilder &, Location, Pairs)> body) const;
@@ -53,6 +53,25 @@ public:
   /// the first and their cos and sin; a second time for those to be mended.
   void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
                     Pairs pairs, int64_t lanes, Body body) const;
+
+  /// Pairs whose entries are looked at together: one to be mended means another
+  /// look at each.
+  static constexpr int64_t kChunk = 64;
+
+  /// Whether all positions of a run are better taken together.
+  bool canTakeRuns() const { return takesRuns; }
+  int64_t getRun() const { return steps.getRun(); }
+  /// Whether the last loop, at `indices`, has a whole run before it: getRun()
+  /// consecutive positions, from `position` on. `left` is how many there are.
+  Value isAtRun(OpBuilder &builder, Location loc, Value positions,
+                ValueRange indices, const Position &position, Value left) const;
+  /// The same as `forEachEntry` for the positions of a run, from `position` on;
+  /// `body` also gets how far behind it the position is.
+  using RunBody = function_ref<void(OpBuilder &, Location, Value behind,
+                                    Value first, const Entry &entry)>;
+  void forEachEntryOfRun(OpBuilder &builder, Location loc,
+                         const Position &position, Pairs pairs, int64_t lanes,
+                         RunBody body) const;
 
   Pairs getAll(OpBuilder &builder, Location loc) const;
 
@@ -63,11 +82,39 @@ private:
                     Pairs pairs, int64_t lanes, Body body) const;
   void ensureAnchor(OpBuilder &builder, Location loc, const Position &position,
                     Pairs pairs, int64_t lanes) const;
-  void emitGroup(OpBuilder &builder, Location loc, const Position &position,
-                 Value first, ArrayRef<std::pair<int64_t, int64_t>> vectors,
-                 Body body) const;
+  Entry loadAnchor(OpBuilder &builder, Location loc, Value first,
+                   int64_t lanes) const;
+
+  /// First lanes and lengths of vectors.
+  using Vectors = ArrayRef<std::pair<int64_t, int64_t>>;
+  using EmitGroup = function_ref<SmallVector<Value>(OpBuilder &, Location,
+                                                    Value first, Vectors)>;
+  using Mend = function_ref<void(OpBuilder &, Location)>;
+  /// Emits all groups of some pairs, each with the marks of its entries, one of
+  /// each vector type, then `mend` where any is small.
+  void emitAndMend(OpBuilder &builder, Location loc, Pairs pairs, int64_t lanes,
+                   EmitGroup emitGroup, Mend mend) const;
+  void addMarks(OpBuilder &builder, Location loc, Value first,
+                const Entry &entry, SmallVectorImpl<Value> &marks) const;
+
+  /// Two positions of a run that have the same constants: those of a place,
+  /// behind the middle and before it.
+  struct Both {
+    Value place, behind, before;
+  };
+  void emitBoth(OpBuilder &builder, Location loc, const Position &position,
+                const Both &both, Pairs pairs, int64_t lanes,
+                RunBody body) const;
+  void mendBoth(OpBuilder &builder, Location loc, const Position &position,
+                const Both &both, Pairs pairs, int64_t lanes,
+                RunBody body) const;
+  void emitRow(OpBuilder &builder, Location loc, const Position &position,
+               Pairs pairs, int64_t lanes, Body body) const;
+  void mendPairs(OpBuilder &builder, Location loc, const Position &position,
+                 Pairs pairs, int64_t lanes, Body body) const;
 
   PositionSteps steps;
+  bool takesRuns;
   /// The cosines and sines of an anchor, and which it is.
   Value anchor, anchored;
 };

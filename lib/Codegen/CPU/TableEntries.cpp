@@ -14,10 +14,16 @@
 #include "VectorLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+/// The least that a processor has.
+static constexpr int64_t kPageBytes = 4096;
 
 static Type getComputeType(Type element) {
   if (element.isF64())
@@ -96,6 +102,144 @@ Value TableEntries::zip(OpBuilder &builder, Location loc, Value even,
   return vector::ShuffleOp::create(builder, loc, even, odd, order);
 }
 
+/// How many rows of a memref a page has.
+static int64_t getRowsOfPage(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t bytes = type.getShape().back() * type.getElementTypeBitWidth() / 8;
+  return std::max<int64_t>(kPageBytes / bytes, 1);
+}
+
+/// Asks for the pages of some pairs of a row: a streamed store waits for its
+/// page to be found.
+void TableEntries::askForPages(OpBuilder &builder, Location loc, Value memref,
+                               ValueRange loops,
+                               PositionTable::Pairs pairs) const {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t lanesOfPair = type.getShape().back() / numPairs;
+  int64_t lanesOfPage = kPageBytes * 8 / type.getElementTypeBitWidth();
+  Value first = builder.createOrFold<arith::MulIOp>(loc, pairs.first,
+                                                    constant(lanesOfPair));
+  SmallVector<Value> at(loops);
+  at.push_back(first);
+  for (int64_t lane = 0; lane < pairs.count * lanesOfPair;
+       lane += lanesOfPage) {
+    at.back() = builder.createOrFold<arith::AddIOp>(loc, first, constant(lane));
+    memref::PrefetchOp::create(builder, loc, memref, at, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
+}
+
+/// The same for the row two pages further, if it is the first of its page.
+void TableEntries::askAheadOfRow(OpBuilder &builder, Location loc,
+                                 ValueRange outputs, ValueRange loops,
+                                 PositionTable::Pairs pairs) const {
+  for (Value memref : outputs) {
+    int64_t rows = getRowsOfPage(memref);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    Value place =
+        builder.createOrFold<arith::RemUIOp>(loc, loops.back(), constant(rows));
+    Value isFirst = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq, place, constant(0));
+    SmallVector<Value> at(loops);
+    at.back() =
+        arith::AddIOp::create(builder, loc, at.back(), constant(2 * rows));
+    scf::IfOp::create(builder, loc, isFirst, [&](OpBuilder &b, Location l) {
+      askForPages(b, l, memref, at, pairs);
+      scf::YieldOp::create(b, l);
+    });
+  }
+}
+
+/// The same for the run after the one that starts at `loops`.
+void TableEntries::askAheadOfRun(OpBuilder &builder, Location loc,
+                                 ValueRange outputs, ValueRange loops,
+                                 PositionTable::Pairs pairs) const {
+  for (Value memref : outputs)
+    for (int64_t row = 0; row < table.getRun(); row += getRowsOfPage(memref)) {
+      SmallVector<Value> at(loops);
+      at.back() = arith::AddIOp::create(
+          builder, loc, at.back(),
+          arith::ConstantIndexOp::create(builder, loc, table.getRun() + row));
+      askForPages(builder, loc, memref, at, pairs);
+    }
+}
+
+void TableEntries::writeRow(OpBuilder &builder, Location loc,
+                            const PositionTable::Position &position,
+                            ValueRange outputs, ValueRange loops,
+                            PositionTable::Pairs pairs, Access access,
+                            WriteVector write) const {
+  if (access == Access::Streamed)
+    askAheadOfRow(builder, loc, outputs, loops, pairs);
+  table.forEachEntry(builder, loc, position, pairs, lanes,
+                     [&](OpBuilder &b, Location l, Value pair,
+                         const PositionTable::Entry &entry) {
+                       write(b, l, entry, loops, pair, access);
+                     });
+}
+
+/// Positions of a run together where there are all of them, one after the
+/// other, along the last loop.
+void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
+                             ValueRange outputs, ArrayRef<Value> sizes,
+                             PositionTable::Pairs pairs, Access access,
+                             WriteVector write) const {
+  auto constant = [](OpBuilder &b, Location l, int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, l, value);
+  };
+  auto writeNext = [&](OpBuilder &b, Location l, ValueRange loops, Value left) {
+    PositionTable::Position position =
+        table.loadPosition(b, l, positions, loops);
+    Value isRun = table.isAtRun(b, l, positions, loops, position, left);
+    auto branch = scf::IfOp::create(
+        b, l, isRun,
+        [&](OpBuilder &b2, Location l2) {
+          if (access == Access::Streamed)
+            askAheadOfRun(b2, l2, outputs, loops, pairs);
+          table.forEachEntryOfRun(
+              b2, l2, position, pairs, lanes,
+              [&](OpBuilder &b3, Location l3, Value behind, Value pair,
+                  const PositionTable::Entry &entry) {
+                SmallVector<Value> at(loops);
+                at.back() = arith::AddIOp::create(b3, l3, at.back(), behind);
+                write(b3, l3, entry, at, pair, access);
+              });
+          scf::YieldOp::create(b2, l2, constant(b2, l2, table.getRun()));
+        },
+        [&](OpBuilder &b2, Location l2) {
+          writeRow(b2, l2, position, outputs, loops, pairs, access, write);
+          scf::YieldOp::create(b2, l2, constant(b2, l2, 1));
+        });
+    return branch.getResult(0);
+  };
+  Value last = sizes.back();
+  forEachIndex(
+      builder, loc, sizes.drop_back(),
+      [&](OpBuilder &b, Location l, ValueRange loops) {
+        auto hasMore = [&](OpBuilder &b2, Location l2, ValueRange row) {
+          Value isBefore = arith::CmpIOp::create(
+              b2, l2, arith::CmpIPredicate::ult, row.front(), last);
+          scf::ConditionOp::create(b2, l2, isBefore, row);
+        };
+        scf::WhileOp::create(
+            b, l, b.getIndexType(), constant(b, l, 0), hasMore,
+            [&](OpBuilder &b2, Location l2, ValueRange row) {
+              SmallVector<Value> at(loops);
+              at.push_back(row.front());
+              Value left = arith::SubIOp::create(b2, l2, last, row.front());
+              Value count = writeNext(b2, l2, at, left);
+              scf::YieldOp::create(b2, l2,
+                                   ValueRange(arith::AddIOp::create(
+                                       b2, l2, row.front(), count)));
+            });
+      });
+}
+
 void TableEntries::writeRows(OpBuilder &builder, Value positions,
                              ValueRange outputs, bool mayStream,
                              WriteVector write) const {
@@ -103,15 +247,13 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
   SmallVector<Value> sizes = getLoopSizes(builder, op);
   auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
                       Access access) {
+    std::optional<int64_t> count = getConstantIntValue(sizes.back());
+    if (table.canTakeRuns() && (!count || *count >= table.getRun()))
+      return writeRuns(b, l, positions, outputs, sizes, pairs, access, write);
     forEachIndex(
         b, l, sizes, [&](OpBuilder &b2, Location l2, ValueRange loops) {
-          table.forEachEntry(b2, l2,
-                             table.loadPosition(b2, l2, positions, loops),
-                             pairs, lanes,
-                             [&](OpBuilder &b3, Location l3, Value pair,
-                                 const PositionTable::Entry &entry) {
-                               write(b3, l3, entry, loops, pair, access);
-                             });
+          writeRow(b2, l2, table.loadPosition(b2, l2, positions, loops),
+                   outputs, loops, pairs, access, write);
         });
   };
   chooseAccess(builder, loc, /*inputs=*/{}, outputs, target, mayStream,

@@ -38,6 +38,20 @@ private:
   using WriteVector =
       function_ref<void(OpBuilder &, Location, const PositionTable::Entry &,
                         ValueRange loops, Value pair, Access)>;
+  void askForPages(OpBuilder &builder, Location loc, Value memref,
+                   ValueRange loops, PositionTable::Pairs pairs) const;
+  void askAheadOfRow(OpBuilder &builder, Location loc, ValueRange outputs,
+                     ValueRange loops, PositionTable::Pairs pairs) const;
+  void askAheadOfRun(OpBuilder &builder, Location loc, ValueRange outputs,
+                     ValueRange loops, PositionTable::Pairs pairs) const;
+  void writeRow(OpBuilder &builder, Location loc,
+                const PositionTable::Position &position, ValueRange outputs,
+                ValueRange loops, PositionTable::Pairs pairs, Access access,
+                WriteVector write) const;
+  void writeRuns(OpBuilder &builder, Location loc, Value positions,
+                 ValueRange outputs, ArrayRef<Value> sizes,
+                 PositionTable::Pairs pairs, Access access,
+                 WriteVector write) const;
   void writeRows(OpBuilder &builder, Value positions, ValueRange outputs,
                  bool mayStream, WriteVector write) const;
   Value round(OpBuilder &builder, Location loc, Value entries) const;

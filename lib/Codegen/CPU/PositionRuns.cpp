@@ -1,0 +1,152 @@
+//===- PositionRuns.cpp - cos and sin of a run of positions -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionTable.h"
+
+#include "VectorLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, value, 64);
+}
+
+Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
+                             ValueRange indices, const Position &position,
+                             Value left) const {
+  Value place =
+      arith::AndIOp::create(builder, loc, position.axes.front(),
+                            createInt(builder, loc, steps.getRun() - 1));
+  Value starts = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       place, createInt(builder, loc, 0));
+  Value isLong =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, left,
+                            createIndex(builder, loc, steps.getRun()));
+  Value mayBe = arith::AndIOp::create(builder, loc, starts, isLong);
+  auto memref = dyn_cast<MemRefType>(positions.getType());
+  if (!memref)
+    return mayBe;
+  auto check = [&](OpBuilder &b, Location l) {
+    auto type = VectorType::get({steps.getRun()}, memref.getElementType());
+    Value all = vector::LoadOp::create(b, l, type, positions, indices);
+    if (memref.getElementType().isIndex())
+      all = arith::IndexCastOp::create(b, l, type.clone(b.getI64Type()), all);
+    auto word = cast<VectorType>(all.getType());
+    Value start = position.axes.front();
+    if (!word.getElementType().isInteger(64))
+      start = arith::TruncIOp::create(b, l, word.getElementType(), start);
+    // The lower bits of the first are 0.
+    SmallVector<Attribute> numbers;
+    for (int64_t number = 0; number < steps.getRun(); ++number)
+      numbers.push_back(b.getIntegerAttr(word.getElementType(), number));
+    Value expected = arith::OrIOp::create(
+        b, l, vector::BroadcastOp::create(b, l, word, start),
+        arith::ConstantOp::create(b, l, DenseElementsAttr::get(word, numbers)));
+    Value change =
+        vector::ReductionOp::create(b, l, vector::CombiningKind::OR,
+                                    arith::XOrIOp::create(b, l, all, expected));
+    Value none = arith::ConstantOp::create(
+        b, l, b.getIntegerAttr(word.getElementType(), 0));
+    scf::YieldOp::create(b, l,
+                         ValueRange(arith::CmpIOp::create(
+                             b, l, arith::CmpIPredicate::eq, change, none)));
+  };
+  return scf::IfOp::create(builder, loc, mayBe, check,
+                           [&](OpBuilder &b, Location l) {
+                             scf::YieldOp::create(b, l, ValueRange(mayBe));
+                           })
+      .getResult(0);
+}
+
+/// Emits `body` for some pairs of two positions.
+void PositionTable::emitBoth(OpBuilder &builder, Location loc,
+                             const Position &position, const Both &both,
+                             Pairs pairs, int64_t lanes, RunBody body) const {
+  struct Vector {
+    Value first;
+    Entry behind, before;
+  };
+  // All of one position before all of the other: a streamed line must not wait
+  // half written.
+  auto emitGroup = [&](OpBuilder &b, Location l, Value first, Vectors vectors) {
+    SmallVector<Vector> all;
+    SmallVector<Value> marks;
+    for (auto [offset, length] : vectors) {
+      Value mine =
+          b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
+      auto [behind, before] = steps.rotateBoth(
+          b, l, both.place, loadAnchor(b, l, mine, length), mine);
+      all.push_back({mine, behind, before});
+      addMarks(b, l, mine, behind, marks);
+      addMarks(b, l, mine, before, marks);
+    }
+    for (const Vector &vector : all)
+      body(b, l, both.behind, vector.first, vector.behind);
+    for (const Vector &vector : all)
+      body(b, l, both.before, vector.first, vector.before);
+    return marks;
+  };
+  emitAndMend(builder, loc, pairs, lanes, emitGroup,
+              [&](OpBuilder &b, Location l) {
+                mendBoth(b, l, position, both, pairs, lanes, body);
+              });
+}
+
+/// One position after the other.
+void PositionTable::mendBoth(OpBuilder &builder, Location loc,
+                             const Position &position, const Both &both,
+                             Pairs pairs, int64_t lanes, RunBody body) const {
+  Value step = arith::SubIOp::create(builder, loc, both.behind, both.before);
+  Value end = arith::AddIOp::create(builder, loc, both.behind,
+                                    createIndex(builder, loc, 1));
+  scf::ForOp::create(
+      builder, loc, both.before, end, step, ValueRange(),
+      [&](OpBuilder &b, Location l, Value which, ValueRange) {
+        Value more = arith::IndexCastOp::create(b, l, b.getI64Type(), which);
+        Value axis = arith::AddIOp::create(b, l, position.axes.front(), more);
+        mendPairs(
+            b, l, {{axis}, position.isShort}, pairs, lanes,
+            [&](OpBuilder &b2, Location l2, Value first, const Entry &entry) {
+              body(b2, l2, which, first, entry);
+            });
+        scf::YieldOp::create(b, l);
+      });
+}
+
+void PositionTable::forEachEntryOfRun(OpBuilder &builder, Location loc,
+                                      const Position &position, Pairs pairs,
+                                      int64_t lanes, RunBody body) const {
+  ensureAnchor(builder, loc, position, pairs, lanes);
+  Value places = createIndex(builder, loc, steps.getNumPlaces());
+  forEachIndex(
+      builder, loc, places, [&](OpBuilder &b, Location l, ValueRange indices) {
+        Value place = indices.front();
+        Both both{
+            place,
+            arith::AddIOp::create(b, l, createIndex(b, l, steps.getNumPlaces()),
+                                  place),
+            arith::SubIOp::create(
+                b, l, createIndex(b, l, steps.getNumPlaces() - 1), place)};
+        forEachVector(
+            b, l, pairs.count, kChunk,
+            [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
+              Value first =
+                  b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
+              emitBoth(b2, l2, position, both, {first, n}, lanes, body);
+            });
+      });
+}
