@@ -11,7 +11,6 @@
 #include "LoopSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -61,30 +60,4 @@ PositionGrid::getLoops(OpBuilder &builder, Location loc, const Tile &tile,
                                      createIndex(builder, loc, 1));
   loops.back() = arith::MinUIOp::create(builder, loc, at, last);
   return {loops, exists};
-}
-
-KernelPositions::KernelPositions(OpBuilder &host, GpuKernel &kernel,
-                                 Value positions, AxesAttr axes)
-    : axes(axes) {
-  if (isa<MemRefType>(positions.getType()))
-    tensor = kernel.addTensor(host, positions);
-  else
-    scalar = kernel.addIndex(host, positions);
-}
-
-PositionPhases::Position KernelPositions::load(OpBuilder &builder, Location loc,
-                                               const PositionPhases &phases,
-                                               ValueRange loops) const {
-  if (scalar)
-    return phases.loadPosition(builder, loc, scalar, loops);
-  SmallVector<Value> values;
-  for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
-    SmallVector<Value> indices;
-    if (axes)
-      indices.push_back(createIndex(builder, loc, axis));
-    llvm::append_range(indices, loops);
-    Value at = getOffset(builder, loc, indices, tensor.strides);
-    values.push_back(memref::LoadOp::create(builder, loc, tensor.memref, at));
-  }
-  return phases.createPosition(builder, loc, values);
 }

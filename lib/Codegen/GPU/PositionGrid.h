@@ -10,7 +10,6 @@
 #define POSENC_LIB_CODEGEN_GPU_POSITIONGRID_H
 
 #include "GpuKernel.h"
-#include "PositionPhases.h"
 
 #include "posenc/IR/Posenc.h"
 
@@ -47,22 +46,6 @@ private:
   /// In the kernel: the sizes, and the tiles along the last loop.
   SmallVector<Value> sizes;
   Value tilesOfLast;
-};
-
-/// The positions of an operation in a kernel: a scalar, to which the index is
-/// added, or a tensor, with a row for each of the axes if there are any.
-class KernelPositions {
-public:
-  KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions,
-                  AxesAttr axes);
-  PositionPhases::Position load(OpBuilder &builder, Location loc,
-                                const PositionPhases &phases,
-                                ValueRange loops) const;
-
-private:
-  GpuKernel::Tensor tensor;
-  Value scalar;
-  AxesAttr axes;
 };
 
 } // namespace mlir::posenc

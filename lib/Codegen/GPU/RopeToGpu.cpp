@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelPositions.h"
 #include "LoopSizes.h"
 #include "RopeKernel.h"
 
@@ -161,6 +162,7 @@ struct ConvertPosencRopeToGpu final
         convertRotate(builder, cast<RotateOp>(op));
       op->erase();
     }
+    eraseProducers(getOperation());
   }
 };
 } // namespace

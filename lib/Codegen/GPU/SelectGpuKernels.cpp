@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelPositions.h"
+
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 
@@ -24,6 +26,15 @@ using namespace mlir::posenc;
 /// Whether an operation on memrefs is one that we have kernels for, or only
 /// says where they have their memory.
 static bool isSupported(Operation *op) {
+  // Positions that are computed are computed by the kernels.
+  if (auto memory = dyn_cast<memref::AllocOp>(op))
+    return findPositionsProducer(memory) != nullptr;
+  auto generic = op->getParentOfType<linalg::GenericOp>();
+  if (isa<linalg::GenericOp>(op))
+    generic = cast<linalg::GenericOp>(op);
+  if (generic)
+    return generic.getDpsInits().size() == 1 &&
+           findPositionsProducer(generic.getDpsInits().front()) == generic;
   return isa<RopeOp, RotateOp, SincosOp, SinusoidalOp, func::FuncOp,
              func::ReturnOp, memref::DimOp, memref::CastOp, memref::SubViewOp,
              memref::CollapseShapeOp, memref::ExpandShapeOp,

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelPositions.h"
 #include "PositionGrid.h"
 #include "SharedTable.h"
 
@@ -318,6 +319,7 @@ struct ConvertPosencSinusoidalToGpu final
       }
       op->erase();
     }
+    eraseProducers(getOperation());
   }
 };
 } // namespace

@@ -136,3 +136,8 @@ func.func @no_heads(%x: tensor<?x0x8xf32>, %y: tensor<?x1x8xf32>, %p: tensor<?xi
   %r:2 = posenc.rope half #posenc.frequencies<dim = 8> ins(%x, %y : tensor<?x0x8xf32>, tensor<?x1x8xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x, %y : tensor<?x0x8xf32>, tensor<?x1x8xf32>)
   return %r#0, %r#1 : tensor<?x0x8xf32>, tensor<?x1x8xf32>
 }
+func.func @twice(%x: tensor<?x3x8xbf16>, %p: tensor<?xi64>, %q: tensor<?xi64>) -> tensor<?x3x8xbf16> {
+  %0 = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<?x3x8xbf16>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x3x8xbf16>)
+  %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%0 : tensor<?x3x8xbf16>) positions(%q : tensor<?xi64>) dims = [0] outs(%x : tensor<?x3x8xbf16>)
+  return %r : tensor<?x3x8xbf16>
+}

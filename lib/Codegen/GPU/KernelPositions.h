@@ -1,0 +1,48 @@
+//===- KernelPositions.h - the positions that a kernel reads ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_KERNELPOSITIONS_H
+#define POSENC_LIB_CODEGEN_GPU_KERNELPOSITIONS_H
+
+#include "GpuKernel.h"
+#include "PositionPhases.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::posenc {
+
+/// The operation that computes a tensor of positions element by element, such
+/// as a sum, for an operation of the dialect alone; null if there is none.
+linalg::GenericOp findPositionsProducer(Value positions);
+
+/// Erases the producers that nothing reads any more, and their memory.
+void eraseProducers(ModuleOp module);
+
+/// The positions of an operation in a kernel: a scalar, to which the index is
+/// added, or a tensor, with a row for each of the axes if there are any. What
+/// is computed element by element is computed where it is used.
+class KernelPositions {
+public:
+  KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions,
+                  AxesAttr axes);
+  PositionPhases::Position load(OpBuilder &builder, Location loc,
+                                const PositionPhases &phases,
+                                ValueRange loops) const;
+
+private:
+  AxesAttr axes;
+  Value scalar;
+  /// One, or the inputs of the producer.
+  SmallVector<GpuKernel::Tensor, 1> tensors;
+  linalg::GenericOp producer;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_KERNELPOSITIONS_H
