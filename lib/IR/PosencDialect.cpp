@@ -104,6 +104,15 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
              << "'" << name << "' is an attribute of a module, a list of i32";
     return success();
   }
+  if (name == kSharedAttrName) {
+    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!function || !bytes || !bytes.getType().isInteger(64) ||
+        bytes.getInt() <= 0)
+      return op->emitError() << "'" << name
+                             << "' is an attribute of a function, a positive "
+                                "number of bytes as i64";
+    return success();
+  }
   return op->emitError() << "unknown attribute '" << name << "'";
 }
 

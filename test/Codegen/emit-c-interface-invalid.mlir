@@ -51,6 +51,13 @@ func.func @__tvm_ffi_posenc_f() {
 
 // -----
 
+// expected-error @below {{its chunks share 1048576 bytes, of at most 147456}}
+llvm.func @sharing(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: !llvm.ptr, %d: !llvm.ptr, %p: i64, %u: i64, %v: i64, %i: i64, %n: i64) attributes {posenc.chunked, posenc.shared = 1048576 : i64, posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
+  llvm.return
+}
+
+// -----
+
 func.func @f() {
   return
 }

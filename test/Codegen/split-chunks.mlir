@@ -46,6 +46,36 @@ func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
+// What one loop leaves in memory that all chunks share is finished by one more
+// chunk, which has no iterations of the first.
+// CHECK-LABEL: func.func @shared
+// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<16xf32>, %[[I:.*]]: index, %[[N:.*]]: index)
+// CHECK-SAME: posenc.shared = 64 : i64
+// CHECK-NOT: memref.alloca
+// CHECK: %[[FIRST:.*]] = arith.divui %{{.*}}, %[[N]]
+// CHECK: %[[END:.*]] = arith.divui %{{.*}}, %[[N]]
+// CHECK: %[[LAST:.*]] = arith.minsi %[[END]]
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[LAST]]
+// CHECK: memref.store %{{.*}}, %[[S]]
+// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[I]], %[[N]]
+// CHECK: scf.if %[[IS_LAST]] {
+// CHECK-NEXT: memref.load %[[S]]
+// CHECK-NOT: scf.execute_region
+func.func @shared(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %s = memref.alloca() {shared} : memref<16xf32>
+  scf.forall (%i) in (16) {
+    memref.store %f, %s[%i] : memref<16xf32>
+  }
+  scf.execute_region no_inline {
+    %x = memref.load %s[%c0] : memref<16xf32>
+    memref.store %x, %o[%c0, %c0] : memref<?x?xf32>
+    scf.yield
+  } {after_all}
+  return
+}
+
 // Two loops may depend on each other: the work is not split.
 // CHECK-LABEL: func.func @two
 // CHECK-NOT: posenc.chunked

@@ -192,10 +192,19 @@ def ConvertPosencAttentionToVectorPass
     query of a group sees are skipped, and masks are applied only where some
     queries see a key and others do not.
 
+    One query goes another way. Where heads are few its keys are parts, as many
+    as there are keys for, whose sums are merged in their order: results do not
+    depend on who does which part.
+
     Operations that this does not serve are left as they are, with a remark:
     f64, heads wider than 256, a number of heads that is not known, and
     functions in regions that would be calls.
   }];
+  // Of which some loops have annotations.
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def PosencSplitChunksPass
@@ -207,6 +216,10 @@ def PosencSplitChunksPass
     Iterations are independent, so results do not depend on the number. Where an
     `scf.if` before the loop does something, as to copy a cache that is not
     updated in place, the first chunk does that and all iterations.
+
+    What is `after_all` needs what all iterations have left in an `alloca` that
+    is `shared`, which becomes an argument; a chunk that has the number of chunks
+    as its index does it, when all others are done.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];

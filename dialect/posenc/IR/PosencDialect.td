@@ -34,8 +34,9 @@ def PosencDialect : Dialect {
     of a kernel; `posenc.chunked` says that its last two arguments are a chunk's
     index and the number of chunks that its work is split into, which follows
     from the size of its outputs, or with `posenc.chunked = "inputs"` from that
-    of the inputs that no output may be; `posenc.launches` says that its last
-    argument is the call for which it launches kernels of a GPU. Of a kernel in
+    of the inputs that no output may be; `posenc.shared` is how many bytes of
+    memory its chunks share, the argument before those two; `posenc.launches`
+    says that its last argument is the call for which it launches kernels of a GPU. Of a kernel in
     SPIR-V `posenc.kernel_type` is the type of the `gpu.func` it was, and
     `posenc.kernel_constants` on a module what its kernels read. The string `posenc.name` on an argument or a result is its name
     in headers and metadata.
@@ -65,6 +66,10 @@ def PosencDialect : Dialect {
     /// as words.
     static constexpr ::llvm::StringLiteral kKernelConstantsAttrName =
         "posenc.kernel_constants";
+    /// Discardable i64 attribute of a function that is chunked: the bytes of a
+    /// memref that all chunks of a call share, its argument before those. With
+    /// the number of chunks as its index, a chunk finishes what they left there.
+    static constexpr ::llvm::StringLiteral kSharedAttrName = "posenc.shared";
     /// Discardable string attribute of a function argument or result: its name
     /// in headers and metadata.
     static constexpr ::llvm::StringLiteral kNameAttrName = "posenc.name";

@@ -22,6 +22,7 @@ inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
 inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
     "posenc.launch_tensors";
 inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
+inline constexpr llvm::StringLiteral kRunSharedSymbol = "posenc.run_shared";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";

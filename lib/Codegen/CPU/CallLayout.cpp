@@ -11,7 +11,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-CallLayout::CallLayout(AbiAttr abi) : abi(abi), arguments(abi.getInputs()) {
+CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes)
+    : abi(abi), arguments(abi.getInputs()), sharedBytes(sharedBytes) {
   llvm::append_range(arguments, abi.getOutputs());
   numWords = getSizeWord(abi.getSizes().size());
   for (unsigned i = 0; i < arguments.size(); ++i) {
@@ -19,6 +20,8 @@ CallLayout::CallLayout(AbiAttr abi) : abi(abi), arguments(abi.getInputs()) {
     if (RankedTensorType tensor = getTensor(i))
       numWords += std::max<int64_t>(tensor.getRank() - 1, 0);
   }
+  if (sharedBytes)
+    ++numWords;
 }
 
 SmallVector<int64_t> CallLayout::getDimWords(unsigned argument) const {

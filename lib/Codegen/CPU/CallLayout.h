@@ -15,10 +15,11 @@ namespace mlir::posenc {
 
 /// Where a call's 64-bit words hold what: the inputs and outputs (an address or
 /// a scalar each), then the sizes, then for each tensor its strides in elements
-/// for all dimensions but the last, whose stride is 1.
+/// for all dimensions but the last, whose stride is 1; the last word is that of
+/// the memory that chunks share, if they do.
 class CallLayout {
 public:
-  explicit CallLayout(AbiAttr abi);
+  CallLayout(AbiAttr abi, int64_t sharedBytes);
 
   AbiAttr getAbi() const { return abi; }
   /// The inputs, then the outputs.
@@ -35,6 +36,8 @@ public:
     return strideWords[argument];
   }
   int64_t getNumWords() const { return numWords; }
+  /// 0 if chunks share nothing.
+  int64_t getSharedBytes() const { return sharedBytes; }
   /// For each dimension of a tensor the word that holds its size, or -1 if the
   /// size is static.
   SmallVector<int64_t> getDimWords(unsigned argument) const;
@@ -43,7 +46,7 @@ private:
   AbiAttr abi;
   SmallVector<ArgAttr> arguments;
   SmallVector<int64_t> strideWords;
-  int64_t numWords;
+  int64_t numWords, sharedBytes;
 };
 
 } // namespace mlir::posenc

@@ -68,7 +68,10 @@ struct EmitCInterface final
             << "' would have the name of an entry of '" << name << "'";
         return signalPassFailure();
       }
-      functions.push_back({function, CallLayout(abi)});
+      auto shared =
+          function->getAttrOfType<IntegerAttr>(PosencDialect::kSharedAttrName);
+      functions.push_back(
+          {function, CallLayout(abi, shared ? shared.getInt() : 0)});
       if (failed(emitter.check(function, functions.back().second)))
         return signalPassFailure();
     }

@@ -137,7 +137,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
 
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
-  SmallVector<Type> types(6, pointer);
+  SmallVector<Type> types(7, pointer);
   types.append(7, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
@@ -148,6 +148,9 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   for (StringRef table :
        {"names", "arguments", "dims", "sizes", "variants", "bounds"})
     fields.push_back(address(loc, base + table.str()));
+  fields.push_back(layout.getSharedBytes()
+                       ? address(loc, kRunSharedSymbol)
+                       : LLVM::ZeroOp::create(builder, loc, pointer));
   for (int64_t number :
        {numInputs, static_cast<int64_t>(abi.getOutputs().size()),
         static_cast<int64_t>(abi.getSizes().size()), layout.getNumWords(),

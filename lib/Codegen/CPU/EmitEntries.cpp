@@ -53,6 +53,7 @@ void CInterfaceEmitter::declarePrelude() {
   declare(kLaunchFfiSymbol, i32,
           {pointer, pointer, i32, pointer, pointer, pointer});
   declare(kSetParallelForSymbol, nothing, {pointer, pointer});
+  declare(kRunSharedSymbol, nothing, {pointer, pointer});
 }
 
 SmallVector<Type>

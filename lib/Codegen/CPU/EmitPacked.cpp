@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CInterfaceEmitter.h"
+#include "VectorTarget.h"
 #include "posenc/Codegen/CInterface.h"
 
 using namespace mlir;
@@ -26,6 +27,10 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
     } else {
       types.push_back(arg.getType().isInteger(32) ? arg.getType() : i64);
     }
+  }
+  if (layout.getSharedBytes()) {
+    types.append({pointer, pointer});
+    types.append(3, i64);
   }
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     types.append(2, i64);
@@ -55,6 +60,10 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
     return kernel.emitError()
            << "type " << kernel.getFunctionType()
            << " is not that of a kernel with the signature " << layout.getAbi();
+  if (layout.getSharedBytes() > kSharedBytes)
+    return kernel.emitError()
+           << "its chunks share " << layout.getSharedBytes()
+           << " bytes, of at most " << kSharedBytes;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     RankedTensorType tensor = layout.getTensor(number);
     if (tensor && !getStaticBytes(tensor))
@@ -95,6 +104,13 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
       operands.push_back(loadWord(loc, words, stride + dim));
     if (tensor.getRank() > 0)
       operands.push_back(constant(loc, 1));
+  }
+  if (int64_t bytes = layout.getSharedBytes()) {
+    Value data = LLVM::IntToPtrOp::create(
+        builder, loc, pointer, loadWord(loc, words, layout.getNumWords() - 1));
+    // Of f32.
+    operands.append({data, data, constant(loc, 0), constant(loc, bytes / 4),
+                     constant(loc, 1)});
   }
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});

@@ -40,6 +40,9 @@ namespace {
 struct Work {
   scf::ForallOp forall;
   SmallVector<scf::IfOp> before;
+  /// What needs all iterations, and the memory that they leave something in.
+  scf::ExecuteRegionOp after;
+  memref::AllocaOp shared;
 };
 } // namespace
 
@@ -55,13 +58,26 @@ static Work getWork(FunctionOpInterface function) {
       if (work.forall)
         return {};
       work.forall = forall;
+    } else if (op.hasAttr(kAfterAttrName)) {
+      auto after = dyn_cast<scf::ExecuteRegionOp>(op);
+      if (!after || !work.forall || work.after || after.getNumResults() != 0 ||
+          !after.getRegion().hasOneBlock())
+        return {};
+      work.after = after;
     } else if (branch && !work.forall && branch.getNumResults() == 0 &&
                !branch.elseBlock()) {
       work.before.push_back(branch);
     } else if (!isOfChunk(&op)) {
       return {};
+    } else if (op.hasAttr(kSharedAttrName)) {
+      if (work.shared)
+        return {};
+      work.shared = dyn_cast<memref::AllocaOp>(op);
     }
   }
+  // Memory of a library's caller is a plain buffer.
+  if (work.shared && !work.shared.getType().hasStaticShape())
+    return {};
   return work;
 }
 
@@ -108,13 +124,23 @@ struct SplitChunks final
         function->hasAttr(PosencDialect::kChunkedAttrName) ||
         function.isExternal())
       return;
-    auto [forall, before] = getWork(function);
+    auto [forall, before, after, shared] = getWork(function);
     if (!forall || forall.getNumResults() != 0 || forall.getRank() == 0 ||
         !llvm::all_of(forall.getMixedLowerBound(), isZeroInteger))
       return;
 
     IRRewriter rewriter(&getContext());
     Location loc = forall.getLoc();
+    if (shared) {
+      unsigned number = function.getNumArguments();
+      MemRefType type = shared.getType();
+      if (failed(function.insertArgument(number, type, {}, loc)))
+        return signalPassFailure();
+      int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+      function->setAttr(PosencDialect::kSharedAttrName,
+                        rewriter.getI64IntegerAttr(bytes));
+      rewriter.replaceOp(shared, function.getArgument(number));
+    }
     unsigned numArguments = function.getNumArguments();
     Type index = rewriter.getIndexType();
     for (unsigned i : {0, 1})
@@ -152,6 +178,20 @@ struct SplitChunks final
         bound(arith::AddIOp::create(rewriter, loc, chunk, constant(1)));
     if (!before.empty())
       joinChunks(rewriter, before, chunk, total, first, last);
+    if (after) {
+      // One more chunk, when all others are done, is what comes after them.
+      last = arith::MinSIOp::create(rewriter, loc, last, total);
+      rewriter.setInsertionPoint(after);
+      Value isLast = arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::eq, chunk, numChunks);
+      auto branch = scf::IfOp::create(rewriter, loc, isLast,
+                                      /*withElseRegion=*/false);
+      rewriter.eraseOp(after.getRegion().front().getTerminator());
+      rewriter.inlineBlockBefore(&after.getRegion().front(),
+                                 branch.thenYield());
+      rewriter.eraseOp(after);
+      rewriter.setInsertionPoint(forall);
+    }
     auto loop = scf::ForOp::create(rewriter, loc, first, last, constant(1));
 
     // Row-major: the last size varies fastest.

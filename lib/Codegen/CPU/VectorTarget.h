@@ -22,6 +22,13 @@ struct VectorTarget : Tuning {
 
 /// On an `scf.forall` whose work is what it reads, not what it writes.
 constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
+/// On an `scf.execute_region` that needs what all iterations of the `scf.forall`
+/// before have left.
+constexpr llvm::StringLiteral kAfterAttrName = "after_all";
+/// On a `memref.alloca` that all iterations use.
+constexpr llvm::StringLiteral kSharedAttrName = "shared";
+/// At most so much is shared.
+constexpr int64_t kSharedBytes = 144 << 10;
 
 /// How a row is read and written.
 enum class Access {

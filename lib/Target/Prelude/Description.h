@@ -16,7 +16,8 @@
  * (lib/Codegen/CPU/EmitDescription.cpp), and the words of a call: the inputs
  * and outputs (an address or a scalar each), then the sizes, then for each
  * tensor its strides in elements for all dimensions but the last, whose stride
- * is 1. The word of an argument has the argument's number. */
+ * is 1, and last the address of the memory that chunks share, if they do. The
+ * word of an argument has the argument's number. */
 
 typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
 
@@ -47,6 +48,10 @@ struct Variant {
   Packed packed;
 };
 
+struct Work;
+/* Runs chunks that share memory, whose address goes into a word. */
+typedef void (*RunShared)(struct Work *work, int64_t *word);
+
 struct Description {
   const char *names; /* the function's first, each with its NUL */
   const struct Argument *arguments;
@@ -54,6 +59,7 @@ struct Description {
   const int64_t *sizes; /* -1, or the scalar input that gives the size */
   const struct Variant *variants; /* best first */
   const struct Bound *bounds;
+  RunShared runShared; /* NULL: chunks share nothing */
   int64_t numInputs, numOutputs, numSizes, numWords, numVariants;
   int64_t isChunked, numBounds;
 };

@@ -25,12 +25,15 @@ typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
 /* Less work than this is not worth waking a thread for. */
 #define BYTES_PER_CHUNK (128 * 1024)
 #define MAX_CHUNKS 256
+/* As kSharedBytes. */
+#define MAX_SHARED (144 * 1024)
 
 static ParallelFor hostParallelFor;
 static void *hostContext;
 
 void setParallelFor(ParallelFor parallelFor,
                     void *context) __asm__("posenc.set_parallel_for");
+void runShared(struct Work *work, int64_t *word) __asm__("posenc.run_shared");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
 int32_t launchTensors(const struct Description *description,
@@ -105,6 +108,15 @@ static void runAll(struct Work *work) {
   finishStores();
 }
 
+/* The chunks leave something in memory, and one more finishes it. Apart, so
+ * that only libraries that need it have so large a frame. */
+void runShared(struct Work *work, int64_t *word) {
+  _Alignas(64) char shared[MAX_SHARED];
+  *word = (int64_t)(uintptr_t)shared;
+  runAll(work);
+  work->packed(work->words, work->numChunks, work->numChunks);
+}
+
 /* The best variant that the CPU can run, or NULL. */
 static const struct Variant *
 findVariant(const struct Description *description) {
@@ -151,7 +163,11 @@ static int32_t run(struct Call *call, const struct Variant *variant) {
                                          : numChunks;
   }
   struct Work work = {variant->packed, call->words, numChunks};
-  runAll(&work);
+  if (call->description->runShared)
+    call->description->runShared(
+        &work, &call->words[call->description->numWords - 1]);
+  else
+    runAll(&work);
   return kOk;
 }
 
