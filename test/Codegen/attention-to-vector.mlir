@@ -123,14 +123,21 @@ func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x
 // products with keys and with values, once in each.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x1x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x1x128xf32>)
+// CHECK: %[[SHARED:.*]] = memref.alloca() {alignment = 64 : i64, shared}
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) in (%{{.*}}, %[[SHARES:.*]]) {
 // CHECK: scf.for {{.*}} step %c8 {
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
-// CHECK: scf.for {{.*}} step %c16 iter_args
-// CHECK-NEXT: memref.prefetch %[[V]]
-// CHECK-NEXT: memref.prefetch %[[K]]
+// CHECK-COUNT-8: memref.prefetch %[[V]]
+// CHECK-COUNT-8: memref.prefetch %[[K]]
+// CHECK-NEXT: %[[HALF:.*]]:8 = scf.for {{.*}} = %c0 to %c64 step %c16 iter_args
+// CHECK-NEXT: vector.load %[[K]]
 // CHECK-NEXT: vector.load %[[K]]
 // CHECK-COUNT-16: math.fma
 // CHECK: scf.yield
+// CHECK-NEXT: loop_annotation
+// CHECK-COUNT-8: memref.prefetch %[[V]]
+// CHECK-COUNT-8: memref.prefetch %[[K]]
+// CHECK-NEXT: scf.for {{.*}} = %c64 to %c128 step %c16 iter_args({{.*}} = %[[HALF]]#0
 // CHECK-COUNT-7: arith.addf
 // CHECK-NOT: vector.reduction
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c1 {
@@ -138,9 +145,43 @@ func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x
 // CHECK-NEXT: memref.prefetch %[[V]]
 // CHECK: vector.load %[[V]]
 // CHECK-COUNT-8: math.fma
+// CHECK: vector.store %{{.*}}, %[[SHARED]]
+// CHECK: {by_inputs}
+// CHECK: scf.execute_region no_inline {
+// CHECK: vector.load %[[SHARED]]
+// CHECK: vector.store %{{.*}}, %[[O]]
+// CHECK: {after_all}
 func.func @decode(%q: memref<?x4x1x128xf32>, %k: memref<?x1x?x128xf32>, %v: memref<?x1x?x128xf32>, %o: memref<?x4x1x128xf32>) {
   posenc.attention query_layout = head_major key_layout = head_major
     ins(%q, %k, %v : memref<?x4x1x128xf32>, memref<?x1x?x128xf32>, memref<?x1x?x128xf32>) outs(%o : memref<?x4x1x128xf32>)
+  return
+}
+
+// -----
+
+// Where the heads of a key stand side by side, a task takes them all, and asks
+// for whole rows of them. Otherwise 8 heads are enough for threads.
+// CHECK-LABEL: func.func @decode_rows
+// CHECK-SAME: (%[[Q:.*]]: memref<?x1x16x64xf32>, %[[K:.*]]: memref<?x?x8x64xf32>, %[[V:.*]]: memref<?x?x8x64xf32>)
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) {
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK-NEXT: scf.for %[[HEAD:.*]] = %c0{{.*}} to %c8
+// CHECK: memref.prefetch %[[K]]
+// CHECK-NOT: memref.prefetch %[[V]]
+// CHECK: vector.load %[[K]][%{{.*}}, %{{.*}}, %[[HEAD]], %{{.*}}]
+func.func @decode_rows(%q: memref<?x1x16x64xf32>, %k: memref<?x?x8x64xf32>, %v: memref<?x?x8x64xf32>) {
+  posenc.attention
+    ins(%q, %k, %v : memref<?x1x16x64xf32>, memref<?x?x8x64xf32>, memref<?x?x8x64xf32>) outs(%q : memref<?x1x16x64xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @decode_heads
+// CHECK-NOT: shared
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) in (%{{.*}}, 8) {
+// CHECK-NOT: scf.forall
+func.func @decode_heads(%q: memref<?x16x1x64xf32>, %k: memref<?x8x?x64xf32>, %v: memref<?x8x?x64xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %k, %v : memref<?x16x1x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%q : memref<?x16x1x64xf32>)
   return
 }
 

@@ -10,6 +10,7 @@
 
 #include "ElementwiseBuilder.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -98,6 +99,17 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
       heads = most;
       break;
     }
+  // Where the heads of a key stand side by side, all of them: the memory is
+  // fast for whole rows only.
+  constexpr int64_t mostFloats = 8 << 10;
+  int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
+  if (op.getKeyHeadDim() > op.getKeyTokenDim() && !op.getKeyRotation() &&
+      !op.getKeyNorm() && heads == ratio && ratio <= lanes &&
+      all * static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * dim <=
+          mostFloats) {
+    keyHeads = all;
+    heads *= keyHeads;
+  }
   // One token.
   queries = heads * getGroup();
   constexpr int64_t tileBytes = 4096, mostVectors = 16;
@@ -110,22 +122,25 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
 }
 
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
-                                 ArrayRef<int64_t> shape) {
+                                 ArrayRef<int64_t> shape, bool isShared) {
   auto type = MemRefType::get(shape, builder.getF32Type());
   Block &entryBlock =
       op->getParentOfType<FunctionOpInterface>().getFunctionBody().front();
   for (Entry &entry : entries) {
     if (entry.isUsed || entry.memory.getType() != type ||
-        entry.memory.getParentBlock() != &entryBlock)
+        entry.memory.getParentBlock() != &entryBlock ||
+        entry.isShared != isShared)
       continue;
     entry.isUsed = true;
     return entry.memory;
   }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&entryBlock);
-  Value memory =
+  auto memory =
       memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
-  entries.push_back({memory, true});
+  if (isShared)
+    memory->setAttr(kSharedAttrName, builder.getUnitAttr());
+  entries.push_back({memory, true, isShared});
   return memory;
 }
 
@@ -145,10 +160,21 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   if (isDecode(op, target)) {
     int64_t heads = tiles.getHeadBlocks() * tiles.getHeadLanes();
     rows = allocate({heads, getRowSize(dim)});
-    decodeScores = allocate(
-        {tiles.keys * tiles.getHeadLanes() / tiles.lanes, tiles.lanes});
+    decodeScores = allocate({tiles.keys * tiles.getHeadLanes()});
     decodeSums = allocate({heads, valueDim});
     decodeState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
+    // Threads have parts of the keys to do where heads and entries are few.
+    constexpr int64_t mostFloats = kSharedBytes / 4, mostTasks = 8;
+    mostParts =
+        std::min(mostTasks / getHeadTasks(),
+                 mostFloats / (getHeadTasks() * tiles.getStateSize(valueDim)));
+    if (mostParts < 2) {
+      mostParts = 1;
+      return;
+    }
+    mergedSums = allocate({heads, valueDim});
+    mergedState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
+    partials = scratch.allocate(builder, op, mostFloats, /*isShared=*/true);
     return;
   }
   // Rows of queries and results come before and after all keys.
@@ -165,6 +191,12 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
 
 VectorType AttentionCode::getVectorType() const {
   return VectorType::get({tiles.lanes}, Float32Type::get(op->getContext()));
+}
+
+int64_t AttentionCode::getHeadTasks() const {
+  AttentionOp attention = op;
+  return getNumHeads(attention.getQuery(), attention.getQueryHeadDim()) /
+         tiles.heads;
 }
 
 bool AttentionCode::hasOwnScores() const {
@@ -251,6 +283,20 @@ ValueRange mlir::posenc::createLoop(
   if (!init.empty())
     scf::YieldOp::create(builder, next);
   return loop.getResults();
+}
+
+ValueRange mlir::posenc::createRolledLoop(
+    ImplicitLocOpBuilder &builder, Value from, Value to, int64_t step,
+    ValueRange init, function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  ValueRange results = createLoop(builder, from, to, step, init, body);
+  MLIRContext *context = builder.getContext();
+  LLVM::LoopUnrollAttr unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  results.front().getDefiningOp()->setAttr(
+      "loop_annotation",
+      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {},
+                                    {}, {}, {}, {}, {}, {}, {}));
+  return results;
 }
 
 void mlir::posenc::createLoop(ImplicitLocOpBuilder &builder, Value from,

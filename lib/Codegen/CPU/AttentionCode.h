@@ -45,8 +45,8 @@ struct AttentionTiles {
   int64_t scoreRows, valueColumns;
   /// Keys, and queries of all heads of a task.
   int64_t keys, queries;
-  /// Query heads of a task.
-  int64_t heads;
+  /// Query heads of a task, and key heads.
+  int64_t heads, keyHeads = 1;
 
   static AttentionTiles get(AttentionOp op, const VectorTarget &target);
 
@@ -55,13 +55,20 @@ struct AttentionTiles {
   int64_t getTokens() const { return queries / heads; }
   int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
 
-  /// For one query: lanes of a vector of scores that have a key, and how often
-  /// it takes them for all heads.
+  /// For one query: lanes of a vector of scores that have a key, how many of
+  /// them are query heads, and how often it takes them for all heads.
   int64_t getHeadLanes() const {
-    return std::min<int64_t>(llvm::PowerOf2Ceil(heads), lanes);
+    return std::min<int64_t>(llvm::PowerOf2Ceil(heads / keyHeads), lanes);
+  }
+  int64_t getHeadsPerBlock() const {
+    return std::min(heads / keyHeads, getHeadLanes());
   }
   int64_t getHeadBlocks() const {
-    return (heads + getHeadLanes() - 1) / getHeadLanes();
+    return (heads + getHeadsPerBlock() - 1) / getHeadsPerBlock();
+  }
+  /// Floats of the sums, maxima and totals of a task of one query.
+  int64_t getStateSize(int64_t valueDim) const {
+    return getHeadBlocks() * (getHeadLanes() * valueDim + 2 * lanes);
   }
 
 private:
@@ -79,14 +86,14 @@ public:
       entry.isUsed = false;
   }
   /// Memory of f32 in the entry block of the function around `op`: a loop must
-  /// not grow the stack.
+  /// not grow the stack. What is shared is the same for all tasks.
   Value allocate(ImplicitLocOpBuilder &builder, Operation *op,
-                 ArrayRef<int64_t> shape);
+                 ArrayRef<int64_t> shape, bool isShared = false);
 
 private:
   struct Entry {
     Value memory;
-    bool isUsed;
+    bool isUsed, isShared;
   };
   SmallVector<Entry> entries;
 };
@@ -102,14 +109,21 @@ struct AttentionCode {
   /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
   /// of a group of queries or results.
   Value queries, sums, scores, keys, values, maxima, totals, rows;
-  /// For one query: (keys, lane), (head, value dim), and for each block of
+  /// For one query: (key and head), (head, value dim), and for each block of
   /// heads vectors of the maxima and totals.
   Value decodeScores, decodeSums, decodeState;
+  /// Sums and the like of several parts of the keys, and memory for those of
+  /// all tasks, if there is more than one part.
+  Value mergedSums, mergedState, partials;
+  /// The most parts of the keys, for one query.
+  int64_t mostParts = 1;
 
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                 const VectorTarget &target, AttentionScratch &scratch);
 
   VectorType getVectorType() const;
+  /// Tasks for the heads of an entry.
+  int64_t getHeadTasks() const;
   int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
   /// Columns of values whose sums are computed, with some that are none.
   int64_t getNumColumns() const { return (valueDim + 3) / 4 * 4; }
@@ -176,6 +190,12 @@ ValueRange createLoop(
     function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
 void createLoop(ImplicitLocOpBuilder &builder, Value from, Value to,
                 int64_t step, function_ref<void(Value index)> body);
+/// A loop that stays one: unrolled, it would keep in registers, and so on the
+/// stack, what is loaded again as easily.
+ValueRange createRolledLoop(
+    ImplicitLocOpBuilder &builder, Value from, Value to, int64_t step,
+    ValueRange init,
+    function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
 
 /// Of two numbers the larger; `b` where they cannot be compared.
 Value createMax(ImplicitLocOpBuilder &builder, Value a, Value b);
@@ -292,10 +312,17 @@ void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 /// Whether there is a better way, for one query.
 bool isDecode(AttentionOp op, const VectorTarget &target);
-/// Emits that, for the keys from one to before another.
+/// Of how many tasks each takes parts of the keys, all for the same heads.
+Value emitNumShares(ImplicitLocOpBuilder &builder, const AttentionCode &code);
+/// Emits the better way, for a share of the keys from one to before another.
+/// Results are written only where there is a single share.
 void emitDecode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 const AttentionRows &queryRows, const AttentionRows &keyRows,
-                const AttentionTask &task, Value firstKey, Value endKey);
+                const AttentionTask &task, Value firstKey, Value endKey,
+                Value share, Value numShares);
+/// Emits what makes results of what all shares have left.
+void emitMerge(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               const AttentionTask &task, Value firstKey, Value endKey);
 
 /// Where the keys and values of a task have a key, but for the last index: in
 /// its page if there is a table of them.

@@ -13,14 +13,18 @@
 // keys, and in each key query heads.
 //
 // A tile of keys, and one of values, is a page: both stay in the first cache
-// between being asked for and being used. Products with the keys ask for lines
+// between being asked for and being used. Products with the keys ask for rows
 // of the tile's values and of the next keys, sums of values for the next keys
 // again and the next values: in order and beside the arithmetic, as many at a
 // time are dropped, and single ones now and then.
 //
+// Where all key heads of a key stand side by side, a task takes them all: the
+// tile is then one of whole rows of heads, and is taken head by head from the
+// second cache, while the next one is asked for in the order of the memory.
+//
 //===----------------------------------------------------------------------===//
 
-#include "AttentionCode.h"
+#include "AttentionDecode.h"
 #include "BF16Halves.h"
 
 #include "ElementwiseBuilder.h"
@@ -54,59 +58,6 @@ static int64_t getElementBytes(Value memref) {
 
 static constexpr int64_t kLineBytes = 64;
 
-namespace {
-/// The code for one task.
-class Decode {
-public:
-  Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-         const AttentionTask &task, Value endKey);
-
-  /// The queries, scaled, in the order of the keys' lanes.
-  void scaleQueries();
-  void start();
-  /// Takes the tile from `firstKey` on: all of it, or `count` keys.
-  void emitTile(Value firstKey, Value count, bool isWhole);
-  void finish();
-
-private:
-  /// Where a key of the tile is, or of the one after it.
-  SmallVector<Value> getRow(Value firstKey, Value row, bool isNext);
-  /// Vectors of a row in f32, `count` of them from a lane on.
-  SmallVector<Value> load(Value memref, ValueRange row, Value lane,
-                          int64_t count);
-  void prefetch(Value memref, ValueRange row, Value lane);
-  /// Asks for a line of the tile after the one from `firstKey` on.
-  void prefetchNext(Value firstKey, Value line);
-  Value sumLanes(SmallVector<Value> vectors);
-  Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
-  Value ofHead(Value vector, int64_t head) {
-    return broadcast(b, type, vector::ExtractOp::create(b, vector, head));
-  }
-  void emitScores(Value firstKey, Value count, bool isWhole, Value block);
-  /// Makes weights of the scores; returns the factor of what was before.
-  Value emitWeights(Value count, bool isWhole, Value block);
-  void emitValues(Value firstKey, Value count, bool isWhole, Value block,
-                  Value factor);
-  void forEachBlock(function_ref<void(Value block)> body);
-  Value getHead(Value block, int64_t head) {
-    return addIndex(b, mulIndex(b, block, heads), head);
-  }
-
-  ImplicitLocOpBuilder &b;
-  const AttentionCode &code;
-  AttentionOp op;
-  const AttentionTask &task;
-  VectorType type;
-  /// Heads that are in a vector of scores, with some that are none, and keys.
-  int64_t lanes, heads, keys;
-  Value endKey;
-  /// Whether rows are rotated or normed, and then on the stack.
-  bool arePacked;
-  /// Whether all lines are those of whole rows, as many of keys as of values.
-  bool hasLines;
-};
-} // namespace
-
 /// Whether vectors of bf16 are split into even and odd elements, not halves.
 static bool areSplit(const AttentionCode &code, Value memref, int64_t dim) {
   return getElementTypeOrSelf(memref.getType()).isBF16() &&
@@ -117,8 +68,9 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task, Value endKey)
     : b(builder), code(code), op(code.op), task(task),
       type(code.getVectorType()), lanes(code.tiles.lanes),
-      heads(code.tiles.getHeadLanes()), keys(lanes / heads), endKey(endKey),
-      arePacked(op.getKeyRotation() || op.getKeyNorm()) {
+      heads(code.tiles.getHeadLanes()),
+      headsPerBlock(code.tiles.getHeadsPerBlock()), keys(lanes / heads),
+      endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()) {
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
 }
@@ -127,14 +79,28 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 // Rows
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> Decode::getRow(Value firstKey, Value row, bool isNext) {
+SmallVector<Value> Decode::getRow(Value firstKey, Value row, Value keyHead,
+                                  bool isNext) {
   if (isNext)
     row = addIndex(b, row, code.tiles.keys);
   Value key = addIndex(b, firstKey, row);
   // Pages are only known of keys that there are.
   if (isNext && op.getBlockTable())
     key = minIndex(b, key, addIndex(b, endKey, -1));
-  return getKeyIndices(b, op, task, key);
+  AttentionTask mine = task;
+  if (code.tiles.keyHeads > 1)
+    mine.keyHead = addIndex(b, task.keyHead, keyHead);
+  return getKeyIndices(b, op, mine, key);
+}
+
+SmallVector<Value> Decode::getNextRow(Value firstKey, Value &number,
+                                      int64_t ofRow) {
+  Value size = createIndex(b, ofRow),
+        heads = createIndex(b, code.tiles.keyHeads);
+  Value row = b.createOrFold<arith::DivUIOp>(number, size);
+  number = b.createOrFold<arith::RemUIOp>(number, size);
+  return getRow(firstKey, b.createOrFold<arith::DivUIOp>(row, heads),
+                b.createOrFold<arith::RemUIOp>(row, heads), /*isNext=*/true);
 }
 
 SmallVector<Value> Decode::load(Value memref, ValueRange row, Value lane,
@@ -167,15 +133,21 @@ void Decode::prefetch(Value memref, ValueRange row, Value lane) {
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
-void Decode::prefetchNext(Value firstKey, Value line) {
-  int64_t elements = kLineBytes / getElementBytes(op.getKey());
-  Value lines = createIndex(b, code.dim / elements);
-  Value row = b.createOrFold<arith::DivUIOp>(line, lines);
-  Value lane =
-      mulIndex(b, b.createOrFold<arith::RemUIOp>(line, lines), elements);
-  SmallVector<Value> at = getRow(firstKey, row, /*isNext=*/true);
-  prefetch(op.getKey(), at, lane);
-  prefetch(op.getValue(), at, lane);
+void Decode::prefetchBeside(Value firstKey, Value row, Value block,
+                            bool isKey) {
+  Value memref = isKey ? op.getKey() : op.getValue();
+  SmallVector<Value> at;
+  if (code.tiles.keyHeads == 1) {
+    at = getRow(firstKey, row, block, /*isNext=*/isKey);
+  } else if (isKey) {
+    Value number = addIndex(b, mulIndex(b, block, code.tiles.keys), row);
+    at = getNextRow(firstKey, number, /*ofRow=*/1);
+  } else {
+    return;
+  }
+  int64_t elements = kLineBytes / getElementBytes(memref);
+  for (int64_t lane = 0; lane < code.dim; lane += elements)
+    prefetch(memref, at, createIndex(b, lane));
 }
 
 /// Of as many vectors as there are lanes, the sum of each.
@@ -244,43 +216,58 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
   step = std::max(step, vectors * lanes);
   createLoop(b, zero, count, keys, [&](Value row) {
     SmallVector<Value> rows;
-    SmallVector<SmallVector<Value>> places, nextPlaces;
+    SmallVector<SmallVector<Value>> places;
     for (int64_t i = 0; i < keys; ++i) {
       // Keys beyond the last are the last.
       Value mine = addIndex(b, row, i);
       rows.push_back(isWhole ? mine : minIndex(b, mine, last));
-      places.push_back(getRow(firstKey, rows[i], /*isNext=*/false));
-      nextPlaces.push_back(getRow(firstKey, rows[i], /*isNext=*/true));
+      places.push_back(getRow(firstKey, rows[i], block, /*isNext=*/false));
     }
-    SmallVector<Value> products = createLoop(
-        b, zero, createIndex(b, code.dim), step, start,
-        [&](Value first, ValueRange sums) {
-          SmallVector<Value> next(sums);
-          for (int64_t j = 0; j < step; j += vectors * lanes) {
-            Value d = addIndex(b, first, j);
+    auto multiply = [&](Value first, ValueRange sums) {
+      SmallVector<Value> next(sums);
+      for (int64_t j = 0; j < step; j += vectors * lanes) {
+        Value d = addIndex(b, first, j);
+        SmallVector<SmallVector<Value>> loaded;
+        for (int64_t i = 0; i < keys; ++i) {
+          loaded.push_back(arePacked
+                               ? SmallVector<Value>{loadVector(
+                                     b, type, code.keys, {rows[i], d})}
+                               : load(op.getKey(), places[i], d, vectors));
+        }
+        // Each vector of a query serves all keys, and then no more.
+        for (int64_t part = 0; part < vectors; ++part)
+          for (int64_t h = 0; h < heads; ++h) {
+            Value query = loadVector(
+                b, type, code.rows,
+                {getRowOfHead(block, h), addIndex(b, d, part * lanes)});
             for (int64_t i = 0; i < keys; ++i) {
-              if (j == 0 && hasLines) {
-                prefetch(op.getValue(), places[i], d);
-                prefetch(op.getKey(), nextPlaces[i], d);
-              }
-              SmallVector<Value> key =
-                  arePacked ? SmallVector<Value>{loadVector(b, type, code.keys,
-                                                            {rows[i], d})}
-                            : load(op.getKey(), places[i], d, vectors);
-              for (auto [part, vector] : llvm::enumerate(key))
-                for (int64_t h = 0; h < heads; ++h) {
-                  Value query = loadVector(
-                      b, type, code.rows,
-                      {getHead(block, h), addIndex(b, d, part * lanes)});
-                  Value &sum = next[i * heads + h];
-                  sum = math::FmaOp::create(b, vector, query, sum);
-                }
+              Value &sum = next[i * heads + h];
+              sum = math::FmaOp::create(b, loaded[i][part], query, sum);
             }
           }
-          return next;
-        });
-    Value number = b.createOrFold<arith::DivUIOp>(row, createIndex(b, keys));
-    storeVector(b, sumLanes(products), code.decodeScores, {number, zero});
+      }
+      return next;
+    };
+    // What is asked for at a time is spread over the dims.
+    constexpr int64_t mostLines = 16;
+    int64_t numLines =
+        2 * keys * code.dim * getElementBytes(op.getKey()) / kLineBytes;
+    int64_t segments =
+        hasLines ? std::max<int64_t>(numLines / mostLines, 1) : 1;
+    segments = std::gcd(std::gcd(code.dim / step, segments), 2 * keys);
+    SmallVector<Value> products = start;
+    for (int64_t i = 0; i < segments; ++i) {
+      for (int64_t j = 0; hasLines && j < 2 * keys / segments; ++j) {
+        int64_t number = i * 2 * keys / segments + j;
+        prefetchBeside(firstKey, rows[number / 2], block, number % 2 == 1);
+      }
+      int64_t size = code.dim / segments;
+      products = createRolledLoop(b, createIndex(b, i * size),
+                                  createIndex(b, (i + 1) * size), step,
+                                  products, multiply);
+    }
+    storeVector(b, sumLanes(products), code.decodeScores,
+                mulIndex(b, row, heads));
   });
 }
 
@@ -297,7 +284,7 @@ Value Decode::emitWeights(Value count, bool isWhole, Value block) {
       createSplat(b, type, -std::numeric_limits<double>::infinity());
   for (int64_t i = 0; i < numVectors; ++i) {
     Value score =
-        loadVector(b, type, code.decodeScores, {createIndex(b, i), zero});
+        loadVector(b, type, code.decodeScores, createIndex(b, i * lanes));
     if (!isWhole) {
       SmallVector<int32_t> numbers;
       for (int64_t lane = 0; lane < lanes; ++lane)
@@ -319,7 +306,7 @@ Value Decode::emitWeights(Value count, bool isWhole, Value block) {
   Value sum;
   for (auto [i, score] : llvm::enumerate(scores)) {
     Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
-    storeVector(b, weight, code.decodeScores, {createIndex(b, i), zero});
+    storeVector(b, weight, code.decodeScores, createIndex(b, i * lanes));
     sum = sum ? Value(arith::AddFOp::create(b, sum, weight)) : weight;
   }
   Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
@@ -342,33 +329,28 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
   for (int64_t h = 0; h < heads; ++h)
     factors.push_back(ofHead(factor, h));
   SmallVector<Value> start(vectors * few, createSplat(b, type, 0));
-  // The lines of the next tile, spread over rows and columns.
+  // Beside the arithmetic on a row of a pass over columns, as much of the next
+  // tile is asked for: all in all that tile, in order.
+  int64_t elements = kLineBytes / getElementBytes(op.getValue());
   int64_t numColumns = code.valueDim / columns;
-  int64_t elements = kLineBytes / getElementBytes(op.getKey());
-  int64_t lines = code.tiles.keys * code.valueDim / elements;
-  int64_t rows = code.tiles.keys * numColumns;
-  int64_t rowsPerLine = std::max<int64_t>(rows / lines, 1);
-  int64_t linesPerRow = std::max<int64_t>(lines / rows, 1);
-  // Where rows are has been computed once then.
-  int64_t step = isWhole ? std::gcd(code.tiles.keys, 16) : 1;
+  int64_t size = isWhole ? std::gcd(code.tiles.keys, numColumns) : 1;
+  // Where rows are in pages is computed once for all columns, if they are few.
+  int64_t step = op.getBlockTable() ? std::gcd(size, 16) : 1;
   for (int64_t firstHead = 0; firstHead < heads; firstHead += few) {
+    bool isAsking = isWhole && hasLines && firstHead == 0;
     createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
       Value d = mulIndex(b, column, columns);
       auto emitRow = [&](Value row, ValueRange before) {
         SmallVector<Value> next(before);
-        Value number =
-            b.createOrFold<arith::DivUIOp>(row, createIndex(b, keys));
-        Value inVector = mulIndex(
-            b, b.createOrFold<arith::RemUIOp>(row, createIndex(b, keys)),
-            heads);
-        SmallVector<Value> values = load(
-            op.getValue(), getRow(firstKey, row, /*isNext=*/false), d, vectors);
+        SmallVector<Value> values =
+            load(op.getValue(), getRow(firstKey, row, block, /*isNext=*/false),
+                 d, vectors);
         for (int64_t h = 0; h < few; ++h) {
           Value weight = broadcast(
               b, type,
               memref::LoadOp::create(
                   b, code.decodeScores,
-                  ValueRange{number, addIndex(b, inVector, firstHead + h)}));
+                  addIndex(b, mulIndex(b, row, heads), firstHead + h)));
           for (auto [v, value] : llvm::enumerate(values)) {
             Value &sum = next[v * few + h];
             sum = math::FmaOp::create(b, weight, value, sum);
@@ -376,26 +358,40 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
         }
         return next;
       };
-      Value ahead = mulIndex(b, column, code.tiles.keys);
-      SmallVector<Value> sums =
-          createLoop(b, zero, count, step, start, [&](Value row, ValueRange s) {
-            SmallVector<Value> next(s);
-            for (int64_t i = 0; i < step; ++i) {
-              Value mine = addIndex(b, row, i);
-              if (hasLines && firstHead == 0 && i % rowsPerLine == 0) {
-                Value line = b.createOrFold<arith::DivUIOp>(
-                    mulIndex(b, addIndex(b, ahead, mine), linesPerRow),
-                    createIndex(b, rowsPerLine));
-                for (int64_t j = 0; j < linesPerRow; ++j)
-                  prefetchNext(firstKey, addIndex(b, line, j));
+      auto emitRows = [&](Value first, ValueRange before) {
+        Value pass = code.tiles.keyHeads > 1
+                         ? addIndex(b, mulIndex(b, block, numColumns), column)
+                         : column;
+        Value number = addIndex(b, mulIndex(b, pass, code.tiles.keys), first);
+        SmallVector<Value> ahead = getNextRow(firstKey, number, numColumns);
+        Value lane = mulIndex(b, number, columns);
+        Value end = addIndex(b, first, size);
+        return llvm::to_vector(createRolledLoop(
+            b, first, end, step, before, [&](Value row, ValueRange s) {
+              SmallVector<Value> next(s);
+              for (int64_t i = 0; i < step; ++i) {
+                Value mine = addIndex(b, row, i);
+                if (isAsking) {
+                  Value at = addIndex(
+                      b, lane, mulIndex(b, subIndex(b, mine, first), columns));
+                  for (int64_t j = 0; j < columns; j += elements) {
+                    prefetch(op.getKey(), ahead, addIndex(b, at, j));
+                    prefetch(op.getValue(), ahead, addIndex(b, at, j));
+                  }
+                }
+                next = emitRow(mine, next);
               }
-              next = emitRow(mine, next);
-            }
-            return next;
-          });
+              return next;
+            }));
+      };
+      SmallVector<Value> sums;
+      if (isWhole)
+        sums = createLoop(b, zero, count, size, start, emitRows);
+      else
+        sums = createRolledLoop(b, zero, count, 1, start, emitRow);
       for (int64_t v = 0; v < vectors; ++v)
         for (int64_t h = 0; h < few; ++h) {
-          SmallVector<Value> at{getHead(block, firstHead + h),
+          SmallVector<Value> at{getRowOfHead(block, firstHead + h),
                                 addIndex(b, d, v * lanes)};
           Value before = loadVector(b, type, code.decodeSums, at);
           storeVector(b,
@@ -419,7 +415,7 @@ void Decode::emitTile(Value firstKey, Value count, bool isWhole) {
 // Beginning and end
 //===----------------------------------------------------------------------===//
 
-void Decode::scaleQueries() {
+void Decode::emitQueries(const AttentionRows &rows) {
   Value scale = createSplat(b, type, op.getScoreScale() * llvm::numbers::log2e);
   bool split = !arePacked && areSplit(code, op.getKey(), code.dim);
   int64_t vectors = split ? 2 : 1;
@@ -428,42 +424,56 @@ void Decode::scaleQueries() {
     even.push_back(2 * i);
     odd.push_back(2 * i + 1);
   }
-  Value zero = createIndex(b, 0);
-  int64_t allHeads = code.tiles.getHeadBlocks() * heads;
-  createLoop(b, zero, createIndex(b, code.dim), vectors * lanes, [&](Value d) {
-    createLoop(b, zero, createIndex(b, code.tiles.heads), 1, [&](Value head) {
+  Value zero = createIndex(b, 0), dim = createIndex(b, code.dim);
+  rows.preparePosition(b, task.batch, task.firstToken, task.firstPlace, zero);
+  createLoop(b, zero, createIndex(b, code.tiles.heads), 1, [&](Value head) {
+    SmallVector<Value> at =
+        getRowIndices(task.batch, addIndex(b, task.queryHead, head),
+                      task.firstToken, op.getQueryHeadDim());
+    Value size = createIndex(b, headsPerBlock);
+    Value block = b.createOrFold<arith::DivUIOp>(head, size);
+    Value row = addIndex(b, mulIndex(b, block, heads),
+                         b.createOrFold<arith::RemUIOp>(head, size));
+    rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, zero);
+    createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
       SmallVector<Value> parts;
       for (int64_t i = 0; i < vectors; ++i) {
         Value part =
-            loadVector(b, type, code.rows, {head, addIndex(b, d, i * lanes)});
+            loadVector(b, type, code.rows, {row, addIndex(b, d, i * lanes)});
         parts.push_back(arith::MulFOp::create(b, part, scale));
       }
       if (split)
         parts = {vector::ShuffleOp::create(b, parts[0], parts[1], even),
                  vector::ShuffleOp::create(b, parts[0], parts[1], odd)};
       for (auto [i, part] : llvm::enumerate(parts))
-        storeVector(b, part, code.rows, {head, addIndex(b, d, i * lanes)});
+        storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
     });
-    // Lanes that are no head.
-    for (int64_t head = code.tiles.heads; head < allHeads; ++head)
-      for (int64_t i = 0; i < vectors; ++i)
-        storeVector(b, createSplat(b, type, 0), code.rows,
-                    {createIndex(b, head), addIndex(b, d, i * lanes)});
+  });
+  // Lanes that are no head.
+  SmallVector<int64_t> none;
+  for (int64_t row = 0, e = code.tiles.getHeadBlocks() * heads; row < e; ++row)
+    if (row % heads >= headsPerBlock ||
+        row / heads * headsPerBlock + row % heads >= code.tiles.heads)
+      none.push_back(row);
+  createLoop(b, zero, dim, none.empty() ? code.dim : lanes, [&](Value d) {
+    for (int64_t row : none)
+      storeVector(b, createSplat(b, type, 0), code.rows,
+                  {createIndex(b, row), d});
   });
 }
 
-void Decode::start() {
+void Decode::start(Value isFirst) {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
   Value sinks = op.getSinks();
   forEachBlock([&](Value block) {
     Value maximum = createSplat(b, type, -FLT_MAX), total = none;
     if (sinks) {
       // All lanes have the maximum of their head, but only those of the first
-      // key have its part of the sum.
+      // key have its part of the sum, and only in the first part of the keys.
       SmallVector<Value> logits;
       for (int64_t i = 0; i < lanes; ++i) {
-        Value head = minIndex(b, getHead(block, i % heads),
-                              createIndex(b, code.tiles.heads - 1));
+        Value head = getHead(block, std::min(i % heads, headsPerBlock - 1));
+        head = minIndex(b, head, createIndex(b, code.tiles.heads - 1));
         logits.push_back(memref::LoadOp::create(
             b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
       }
@@ -471,24 +481,34 @@ void Decode::start() {
       Value logit = e.mul(vector::FromElementsOp::create(b, type, logits),
                           e.f32(llvm::numbers::log2e));
       maximum = createMax(b, logit, maximum);
-      SmallVector<float> isFirst;
+      SmallVector<float> isFirstKey;
       for (int64_t i = 0; i < lanes; ++i)
-        isFirst.push_back(i < heads ? 1 : 0);
+        isFirstKey.push_back(i < heads ? 1 : 0);
       total = e.mul(emitExp2(b, e.sub(logit, maximum)),
                     arith::ConstantOp::create(
-                        b, DenseElementsAttr::get(type, ArrayRef(isFirst))));
+                        b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
+      if (isFirst)
+        total = arith::SelectOp::create(b, isFirst, total, none);
     }
     Value row = mulIndex(b, block, 2);
     storeVector(b, maximum, code.decodeState, {row, zero});
     storeVector(b, total, code.decodeState, {addIndex(b, row, 1), zero});
     for (int64_t h = 0; h < heads; ++h)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, none, code.decodeSums, {getHead(block, h), d});
+        storeVector(b, none, code.decodeSums, {getRowOfHead(block, h), d});
       });
   });
 }
 
 void Decode::finish() {
+  int64_t wholeBlocks = code.tiles.heads / headsPerBlock;
+  createLoop(b, createIndex(b, 0), createIndex(b, wholeBlocks), 1,
+             [&](Value block) { finishBlock(block, headsPerBlock); });
+  if (int64_t rest = code.tiles.heads % headsPerBlock)
+    finishBlock(createIndex(b, wholeBlocks), rest);
+}
+
+void Decode::finishBlock(Value block, int64_t numHeads) {
   Value zero = createIndex(b, 0);
   Value output = op.getInits().front();
   VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
@@ -503,29 +523,31 @@ void Decode::finish() {
     llvm::append_values(low, i, lanes + i);
     llvm::append_values(high, lanes / 2 + i, lanes + lanes / 2 + i);
   }
-  for (int64_t head = 0; head < code.tiles.heads; ++head) {
-    int64_t block = head / heads, lane = head % heads;
-    Value row = createIndex(b, 2 * block);
-    Value maximum = loadVector(b, type, code.decodeState, {row, zero});
-    Value total = acrossKeys(
-        loadVector(b, type, code.decodeState, {addIndex(b, row, 1), zero}),
-        [&](Value x, Value y) -> Value {
-          return arith::AddFOp::create(b, x, y);
-        });
-    AttentionResult result = emitResult(b, maximum, total);
-    SmallVector<Value> at =
-        getRowIndices(task.batch, addIndex(b, task.queryHead, head),
-                      task.firstToken, op.getQueryHeadDim());
+  bool isMerged = code.mostParts > 1;
+  Value state = isMerged ? code.mergedState : code.decodeState;
+  Value sums = isMerged ? code.mergedSums : code.decodeSums;
+  Value row = mulIndex(b, block, 2);
+  Value maximum = loadVector(b, type, state, {row, zero});
+  Value total =
+      acrossKeys(loadVector(b, type, state, {addIndex(b, row, 1), zero}),
+                 [&](Value x, Value y) -> Value {
+                   return arith::AddFOp::create(b, x, y);
+                 });
+  AttentionResult result = emitResult(b, maximum, total);
+  for (int64_t head = 0; head < numHeads; ++head) {
+    SmallVector<Value> at = getRowIndices(
+        task.batch, addIndex(b, task.queryHead, getHead(block, head)),
+        task.firstToken, op.getQueryHeadDim());
     if (Value logSum = op.getLogSumInit())
       memref::StoreOp::create(
-          b, vector::ExtractOp::create(b, result.logSum, lane), logSum, at);
-    Value factor = ofHead(result.factor, lane);
+          b, vector::ExtractOp::create(b, result.logSum, head), logSum, at);
+    Value factor = ofHead(result.factor, head);
     int64_t step = split ? 2 * lanes : lanes;
     createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {
       SmallVector<Value> parts;
       for (int64_t i = 0; i < step; i += lanes)
-        parts.push_back(loadVector(b, type, code.decodeSums,
-                                   {createIndex(b, head), addIndex(b, d, i)}));
+        parts.push_back(loadVector(
+            b, type, sums, {getRowOfHead(block, head), addIndex(b, d, i)}));
       if (split)
         parts = {vector::ShuffleOp::create(b, parts[0], parts[1], low),
                  vector::ShuffleOp::create(b, parts[0], parts[1], high)};
@@ -539,48 +561,4 @@ void Decode::finish() {
       }
     });
   }
-}
-
-void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
-                              const AttentionCode &code,
-                              const AttentionRows &queryRows,
-                              const AttentionRows &keyRows,
-                              const AttentionTask &task, Value firstKey,
-                              Value endKey) {
-  AttentionOp op = code.op;
-  Value zero = createIndex(builder, 0);
-  queryRows.preparePosition(builder, task.batch, task.firstToken,
-                            task.firstPlace, zero);
-  createLoop(builder, zero, createIndex(builder, code.tiles.heads), 1,
-             [&](Value head) {
-               SmallVector<Value> at = getRowIndices(
-                   task.batch, addIndex(builder, task.queryHead, head),
-                   task.firstToken, op.getQueryHeadDim());
-               queryRows.emitRow(builder, op.getQuery(), at, code.dim,
-                                 code.rows, head, zero);
-             });
-  Decode decode(builder, code, task, endKey);
-  decode.scaleQueries();
-  decode.start();
-  Value size = createIndex(builder, code.tiles.keys);
-  auto emitTile = [&](Value first, Value count, bool isWhole) {
-    if (op.getKeyRotation() || op.getKeyNorm())
-      emitKeyRows(builder, code, keyRows, task, first, count);
-    decode.emitTile(first, count, isWhole);
-  };
-  Value total = maxIndex(builder, zero, subIndex(builder, endKey, firstKey));
-  Value rest = builder.createOrFold<arith::RemUIOp>(total, size);
-  Value endOfWhole =
-      subIndex(builder, addIndex(builder, firstKey, total), rest);
-  createLoop(builder, firstKey, endOfWhole, code.tiles.keys,
-             [&](Value first) { emitTile(first, size, /*isWhole=*/true); });
-  Value hasRest =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, rest, zero);
-  auto isRest = scf::IfOp::create(builder, hasRest, /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(isRest.thenBlock());
-    emitTile(endOfWhole, rest, /*isWhole=*/false);
-  }
-  decode.finish();
 }

@@ -11,6 +11,7 @@
 #include "posenc/Codegen/Attention.h"
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -293,6 +294,42 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
   return task;
 }
 
+/// The keys that any query of a task sees.
+static std::pair<Value, Value> emitKeyRange(ImplicitLocOpBuilder &builder,
+                                            AttentionOp op,
+                                            const AttentionTask &task) {
+  Value lastPlace =
+      addIndex(builder, task.firstPlace, addIndex(builder, task.numTokens, -1));
+  Value end = emitEndKey(builder, op, lastPlace, task.numKeys);
+  return {emitFirstKey(builder, op, task.firstPlace), end};
+}
+
+/// Makes results of what the shares of tasks over single queries have left.
+static void emitMerges(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                       Value numShares) {
+  AttentionOp op = code.op;
+  Value zero = createIndex(builder, 0), one = createIndex(builder, 1);
+  Value isAlone =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, numShares, one);
+  Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
+  Value size = arith::SelectOp::create(builder, isAlone, zero, batch);
+  // Stays apart, also where it is a single iteration.
+  auto after =
+      scf::ExecuteRegionOp::create(builder, TypeRange(), builder.getUnitAttr());
+  after->setAttr(kAfterAttrName, builder.getUnitAttr());
+  builder.setInsertionPointToStart(&after.getRegion().emplaceBlock());
+  createLoop(builder, zero, size, 1, [&](Value entry) {
+    createLoop(builder, zero, createIndex(builder, code.getHeadTasks()), 1,
+               [&](Value heads) {
+                 AttentionTask task =
+                     emitTask(builder, code, {entry, heads, zero}, one);
+                 auto [begin, end] = emitKeyRange(builder, op, task);
+                 emitMerge(builder, code, task, begin, end);
+               });
+  });
+  scf::YieldOp::create(builder);
+}
+
 static void convertAttention(AttentionOp op, const VectorTarget &target,
                              AttentionScratch &scratch) {
   ImplicitLocOpBuilder builder(op.getLoc(), op);
@@ -308,9 +345,15 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
                            .getDimSize(op.getQueryHeadDim());
   Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
   Value step = createIndex(builder, tiles.getTokens());
+  bool isOne = isDecode(op, target);
+  Value numShares;
+  if (isOne && code.mostParts > 1)
+    numShares = emitNumShares(builder, code);
   SmallVector<OpFoldResult> sizes{
       getSize(op.getQuery(), 0), builder.getIndexAttr(queryHeads / tiles.heads),
       builder.createOrFold<arith::CeilDivUIOp>(tokens, step)};
+  if (numShares)
+    sizes[2] = numShares;
   if (op.arePackedQueries()) {
     sizes[0] = builder.getIndexAttr(1);
     sizes[2] =
@@ -321,6 +364,18 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   // One query writes little and reads much.
   forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(forall.getBody());
+  if (isOne) {
+    SmallVector<Value> at(forall.getInductionVars());
+    Value share = std::exchange(at[2], createIndex(builder, 0));
+    AttentionTask task = emitTask(builder, code, at, step);
+    auto [begin, end] = emitKeyRange(builder, op, task);
+    emitDecode(builder, code, queryRows, keyRows, task, begin, end, share,
+               numShares);
+    if (!numShares)
+      return;
+    builder.setInsertionPointAfter(forall);
+    return emitMerges(builder, code, numShares);
+  }
   AttentionTask task = emitTask(builder, code, forall.getInductionVars(), step);
   if (op.arePackedQueries()) {
     // Some entries need fewer tiles than they could have.
@@ -332,13 +387,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     builder.setInsertionPointToStart(isAny.thenBlock());
   }
 
-  Value lastPlace =
-      addIndex(builder, task.firstPlace, addIndex(builder, task.numTokens, -1));
-  Value end = emitEndKey(builder, op, lastPlace, task.numKeys);
-  Value begin = emitFirstKey(builder, op, task.firstPlace);
-  if (isDecode(op, target))
-    return emitDecode(builder, code, queryRows, keyRows, task, begin, end);
-
+  std::pair<Value, Value> range = emitKeyRange(builder, op, task);
+  Value begin = range.first, end = range.second;
   emitQueries(builder, code, queryRows, task);
   emitStart(builder, code, task);
   createLoop(builder, begin, end, tiles.keys, [&](Value firstKey) {

@@ -1,0 +1,91 @@
+//===- AttentionDecode.h - attention of one query ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_ATTENTIONDECODE_H
+#define POSENC_LIB_CODEGEN_CPU_ATTENTIONDECODE_H
+
+#include "AttentionCode.h"
+
+namespace mlir::posenc {
+
+/// The code for one task.
+class Decode {
+public:
+  Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+         const AttentionTask &task, Value endKey);
+
+  /// The queries, scaled, in the order of the keys' lanes.
+  void emitQueries(const AttentionRows &rows);
+  /// Starts a part of the keys; `isFirst` is null if there is only one.
+  void start(Value isFirst);
+  /// Takes the tile from `firstKey` on: all of it, or `count` keys.
+  void emitTile(Value firstKey, Value count, bool isWhole);
+  /// Writes the results of the merged parts, or of the only one.
+  void finish();
+
+  void startMerged();
+  /// Adds a part to the merged ones: that at `place` of all tasks' parts, or
+  /// the one that was taken last.
+  void merge(Value place);
+  /// Leaves the part that was taken last at `place`.
+  void store(Value place);
+
+private:
+  /// Where the row of a key of the tile is, or of the one after it; `keyHead`
+  /// counts from the task's first.
+  SmallVector<Value> getRow(Value firstKey, Value row, Value keyHead,
+                            bool isNext);
+  /// The same by what is before it in the next tile, in units of which a row
+  /// has `ofRow`; leaves the rest in `number`.
+  SmallVector<Value> getNextRow(Value firstKey, Value &number, int64_t ofRow);
+  /// Vectors of a row in f32, `count` of them from a lane on.
+  SmallVector<Value> load(Value memref, ValueRange row, Value lane,
+                          int64_t count);
+  void prefetch(Value memref, ValueRange row, Value lane);
+  /// Asks for what is next when the scores of a row are computed: a row of the
+  /// keys, or of the values.
+  void prefetchBeside(Value firstKey, Value row, Value block, bool isKey);
+  Value sumLanes(SmallVector<Value> vectors);
+  Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
+  Value ofHead(Value vector, int64_t head) {
+    return broadcast(b, type, vector::ExtractOp::create(b, vector, head));
+  }
+  void emitScores(Value firstKey, Value count, bool isWhole, Value block);
+  /// Makes weights of the scores; returns the factor of what was before.
+  Value emitWeights(Value count, bool isWhole, Value block);
+  void emitValues(Value firstKey, Value count, bool isWhole, Value block,
+                  Value factor);
+  void forEachBlock(function_ref<void(Value block)> body);
+  void finishBlock(Value block, int64_t numHeads);
+  /// The row of a head of a block, and its number.
+  Value getRowOfHead(Value block, int64_t head) {
+    return addIndex(b, mulIndex(b, block, heads), head);
+  }
+  Value getHead(Value block, int64_t head) {
+    return addIndex(b, mulIndex(b, block, headsPerBlock), head);
+  }
+  /// Where the sums of a part that is left at `place` are.
+  Value getSum(Value place, Value row, Value d);
+
+  ImplicitLocOpBuilder &b;
+  const AttentionCode &code;
+  AttentionOp op;
+  const AttentionTask &task;
+  VectorType type;
+  /// Heads that are in a vector of scores, with some that are none, and keys.
+  int64_t lanes, heads, headsPerBlock, keys;
+  Value endKey;
+  /// Whether rows are rotated or normed, and then on the stack.
+  bool arePacked;
+  /// Whether all lines are those of whole rows, as many of keys as of values.
+  bool hasLines;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_ATTENTIONDECODE_H

@@ -1,0 +1,162 @@
+//===- AttentionPartsTest.cpp - keys in parts, by many threads --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One query and many keys: they are parts that threads share, or that one does
+// alone where there are many entries. Neither may change a bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionCase.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace posenc;
+using namespace posenc::test;
+
+namespace {
+
+struct Parts {
+  const char *name;
+  AttentionCase c;
+  int64_t keys;
+};
+
+void PrintTo(const Parts &parts, std::ostream *os) { *os << parts.name; }
+
+AttentionCase getCase(posenc_dtype dtype, int64_t heads, int64_t keyHeads,
+                      int64_t dim, bool keyHeadMajor) {
+  AttentionCase c;
+  c.dtype = dtype;
+  c.oneQuery = true;
+  c.heads = heads;
+  c.keyHeads = keyHeads;
+  c.dim = c.valueDim = dim;
+  c.keyHeadMajor = keyHeadMajor;
+  return c;
+}
+
+std::vector<Parts> getAll() {
+  std::vector<Parts> all = {
+      {"Rows", getCase(POSENC_F32, 8, 2, 64, false), 2111},
+      {"RowsBF16", getCase(POSENC_BF16, 8, 2, 64, false), 2111},
+      {"RowsF16", getCase(POSENC_F16, 16, 4, 32, false), 1500},
+      {"SevenHeads", getCase(POSENC_F32, 14, 2, 64, false), 1025},
+      {"OneKeyHead", getCase(POSENC_F32, 4, 1, 128, true), 5000},
+      {"TwoParts", getCase(POSENC_F32, 4, 1, 64, true), 513},
+      {"OnePart", getCase(POSENC_F32, 4, 1, 64, true), 511},
+      {"Wide", getCase(POSENC_F32, 32, 2, 64, false), 1100},
+      {"Window", getCase(POSENC_F32, 4, 2, 64, false), 3000},
+      {"Sinks", getCase(POSENC_F32, 4, 2, 64, false), 1600},
+      {"Paged", getCase(POSENC_F32, 8, 2, 64, false), 1300},
+      {"Rotated", getCase(POSENC_F32, 4, 1, 64, true), 1300},
+  };
+  for (Parts &parts : all) {
+    if (std::strcmp(parts.name, "Window") == 0)
+      parts.c.left = 1999;
+    if (std::strcmp(parts.name, "Sinks") == 0)
+      parts.c.sinks = parts.c.logSums = true;
+    if (std::strcmp(parts.name, "Paged") == 0)
+      parts.c.form = Form::Paged;
+    if (std::strcmp(parts.name, "Rotated") == 0)
+      parts.c.queryAngles = parts.c.keyAngles = Angles::Places;
+  }
+  return all;
+}
+
+class AttentionPartsTest : public testing::TestWithParam<Parts> {};
+
+void expectSame(const std::vector<runtime::Array> &results,
+                const std::vector<runtime::Array> &expected) {
+  ASSERT_EQ(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    size_t bytes = expected[i].sizeInBytes();
+    ASSERT_EQ(results[i].sizeInBytes() % bytes, 0u);
+    for (size_t at = 0; at < results[i].sizeInBytes(); at += bytes)
+      EXPECT_EQ(std::memcmp(static_cast<const char *>(results[i].data()) + at,
+                            expected[i].data(), bytes),
+                0)
+          << "result " << i << " from byte " << at << " on";
+  }
+}
+
+/// Calls bodies on as many threads, from the last to the first.
+void setThreads(const Kernel &kernel, int64_t number) {
+  static int64_t threads;
+  threads = number;
+  posenc_library_set_parallel_for(
+      kernel.getLibrary().get(),
+      [](void *, void (*body)(void *, int64_t), void *arg, int64_t count) {
+        std::vector<std::thread> pool;
+        for (int64_t first = 0; first < threads; ++first)
+          pool.emplace_back([=] {
+            for (int64_t i = count - 1 - first; i >= 0; i -= threads)
+              body(arg, i);
+          });
+        for (std::thread &thread : pool)
+          thread.join();
+      },
+      nullptr);
+}
+
+/// The same entry so many times.
+runtime::Array repeat(const runtime::Array &array, int64_t times) {
+  std::vector<int64_t> shape(array.shape().begin(), array.shape().end());
+  shape[0] *= times;
+  runtime::Array result = makeRandom(array.dtype(), shape, 1);
+  for (int64_t i = 0; i < times; ++i)
+    std::memcpy(static_cast<char *>(result.data()) + i * array.sizeInBytes(),
+                array.data(), array.sizeInBytes());
+  return result;
+}
+
+} // namespace
+
+TEST_P(AttentionPartsTest, ThreadsAndEntriesChangeNoBit) {
+  const Parts &parts = GetParam();
+  Kernel kernel(getModule(parts.c));
+  AttentionData data(parts.c, {1, 1, parts.keys}, 11);
+  std::vector<runtime::Array> alone = kernel.call("f", data.getInputs());
+  EXPECT_EQ(data.check(alone), "");
+  for (int64_t threads : {1, 2, 3, 7}) {
+    SCOPED_TRACE(threads);
+    setThreads(kernel, threads);
+    expectSame(kernel.call("f", data.getInputs()), alone);
+  }
+  // So many that there is no memory for the parts of all.
+  AttentionData many(parts.c, {40, 1, 600}, 12);
+  EXPECT_EQ(many.check(kernel.call("f", many.getInputs())), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Code, AttentionPartsTest, testing::ValuesIn(getAll()),
+                         [](const testing::TestParamInfo<Parts> &info) {
+                           return std::string(info.param.name);
+                         });
+
+TEST(AttentionEntriesTest, EntriesChangeNoBitOfOneAnother) {
+  AttentionCase c = getCase(POSENC_F32, 8, 2, 64, false);
+  Kernel kernel(getModule(c));
+  std::vector<runtime::Array> arrays;
+  for (int64_t heads : {8, 2, 2})
+    arrays.push_back(
+        makeRandom(POSENC_F32, {1, heads == 8 ? 1 : 2111, heads, 64}, heads));
+  auto call = [&](int64_t times) {
+    std::vector<runtime::Array> copies;
+    std::vector<posenc_value> values;
+    for (const runtime::Array &array : arrays)
+      copies.push_back(repeat(array, times));
+    for (const runtime::Array &copy : copies)
+      values.push_back(copy.value());
+    return kernel.call("f", values);
+  };
+  std::vector<runtime::Array> one = call(1);
+  ASSERT_EQ(one.size(), 1u);
+  // With memory for the parts of all, and without.
+  for (int64_t times : {2, 3, 40})
+    expectSame(call(times), one);
+}
