@@ -124,7 +124,12 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
   if (failed(lowerModule(module, Stage::Llvm, target)))
     return {errors.check(true, "lowering to LLVM"), Vectors};
   printModule(module);
-  (void)createHeader(getKernels(module), "fuzz");
+  LibraryParts parts;
+  parts.modules = {module};
+  parts.targets = target;
+  parts.prefix = "fuzz";
+  parts.threads = Threads::None;
+  (void)createHeader(parts.getKernels(), "fuzz");
   if (last == LLVMDialect) {
     PassManager manager(module.getContext());
     manager.addPass(createPosencEmitCInterfacePass());
@@ -132,8 +137,7 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
     return {errors.check(bad, "posenc-emit-c-interface"), LLVMDialect};
   }
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code =
-      translateModule(module, llvmContext, target, "fuzz", Threads::None);
+  std::unique_ptr<llvm::Module> code = translateLibrary(parts, llvmContext);
   if (!code)
     return {errors.check(true, "translation"), LLVMDialect};
   if (last == LLVMIR)
