@@ -143,6 +143,15 @@ posenc_status Binding::bindTensor(const posenc_argument &argument,
   return POSENC_OK;
 }
 
+posenc_status Binding::bindAll(const posenc_value *inputs, size_t numInputs,
+                               const posenc_value *outputs, size_t numOutputs) {
+  if (posenc_status status = bindInputs(inputs, numInputs, true))
+    return status;
+  if (posenc_status status = bindOutputs(outputs, numOutputs))
+    return status;
+  return checkOverlap();
+}
+
 posenc_status Binding::bindInputs(const posenc_value *values, size_t count,
                                   bool needData) {
   if (posenc_status status =

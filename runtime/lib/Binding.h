@@ -19,6 +19,9 @@ class Binding {
 public:
   explicit Binding(const posenc_function &function) : function(function) {}
 
+  /// All checks of a call.
+  posenc_status bindAll(const posenc_value *inputs, size_t numInputs,
+                        const posenc_value *outputs, size_t numOutputs);
   /// The number of arguments is bounded first, all arrays here depend on it.
   posenc_status bindInputs(const posenc_value *values, size_t count,
                            bool needData);

@@ -88,11 +88,8 @@ posenc_status posenc_call(const posenc_function *function,
   if (!function)
     return fail(POSENC_INVALID_ARGUMENT, "posenc_call: no function");
   Binding binding(*function);
-  if (posenc_status status = binding.bindInputs(inputs, num_inputs, true))
-    return status;
-  if (posenc_status status = binding.bindOutputs(outputs, num_outputs))
-    return status;
-  if (posenc_status status = binding.checkOverlap())
+  if (posenc_status status =
+          binding.bindAll(inputs, num_inputs, outputs, num_outputs))
     return status;
   if (!function->address)
     return fail(POSENC_UNSUPPORTED, "%s: the library has code for GPUs only",

@@ -200,11 +200,8 @@ posenc_status posenc_cuda_call(const posenc_function *function, int32_t index,
   if (!function)
     return fail(POSENC_INVALID_ARGUMENT, "posenc_cuda_call: no function");
   Binding binding(*function);
-  if (posenc_status status = binding.bindInputs(inputs, num_inputs, true))
-    return status;
-  if (posenc_status status = binding.bindOutputs(outputs, num_outputs))
-    return status;
-  if (posenc_status status = binding.checkOverlap())
+  if (posenc_status status =
+          binding.bindAll(inputs, num_inputs, outputs, num_outputs))
     return status;
   if (!function->cuda)
     return fail(POSENC_UNSUPPORTED, "%s: the library has no code for CUDA",

@@ -42,3 +42,13 @@ func.func @wide(%p: i64, %t: memref<?x16xf64>) {
   posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> positions(%p : i64) outs(%t : memref<?x16xf64>)
   return
 }
+
+// -----
+
+// One position alone.
+// CHECK-LABEL: func.func @alone
+// CHECK: gpu.launch_func @kernels::@alone blocks in (%c1,
+func.func @alone(%p: memref<i64>, %t: memref<256xf32>) {
+  posenc.sinusoidal interleaved #posenc.frequencies<dim = 256> positions(%p : memref<i64>) outs(%t : memref<256xf32>)
+  return
+}

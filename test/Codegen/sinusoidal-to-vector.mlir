@@ -72,3 +72,14 @@ func.func @runs(%p: memref<?xi64>, %t: memref<?x16xf32>) {
   posenc.sinusoidal interleaved #posenc.frequencies<dim = 16> positions(%p : memref<?xi64>) outs(%t : memref<?x16xf32>)
   return
 }
+
+// -----
+
+// One position alone.
+// CHECK-LABEL: func.func @alone
+// CHECK-NOT: scf.while
+// CHECK: vector.store
+func.func @alone(%p: memref<i64>, %t: memref<256xf32>) {
+  posenc.sinusoidal interleaved #posenc.frequencies<dim = 256> positions(%p : memref<i64>) outs(%t : memref<256xf32>)
+  return
+}

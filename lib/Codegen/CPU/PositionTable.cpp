@@ -26,9 +26,13 @@ static constexpr int64_t kStepBytes = 128 << 10;
 /// Vectors of a position that are written together: at least a line.
 static constexpr int64_t kGroup = 2;
 
-/// Pairs of bf16 whose row is a page or more. Two rows at a time would be at
-/// the same place of a page, where loads wait for the stores to both.
-static constexpr int64_t kWide = 1024;
+/// Rows of a page or more. Two of them at a time would be at the same place of
+/// a page, where loads wait for the stores to both.
+static constexpr int64_t kWideBytes = 4096;
+
+static bool isWide(Type type, int64_t numPairs) {
+  return numPairs * 2 * type.getIntOrFloatBitWidth() / 8 >= kWideBytes;
+}
 
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
@@ -44,7 +48,7 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              ArrayRef<int64_t> order)
     : steps(builder, op, frequencies, axes, inverse, type, use, order),
       takesRuns(steps.hasRuns() && use == TableUse::Entries && !axes &&
-                (!type.isBF16() || int64_t(order.size()) < kWide)) {
+                !isWide(type, order.size())) {
   if (steps.hasRuns())
     allocate(builder, op);
 }

@@ -201,7 +201,8 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
 static void convertRope(OpBuilder &builder, RopeOp op,
                         const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
-  bool isOne = getConstantIntValue(getLoopSizes(builder, op).back()) == 1;
+  SmallVector<Value> sizes = getLoopSizes(builder, op);
+  bool isOne = sizes.empty() || getConstantIntValue(sizes.back()) == 1;
   int64_t positionsPerBlock = isOne ? 1 : getPositionsPerBlock(op, target);
   RowRotation rotation(builder, op, op.getPairing(),
                        op.getFrequencies().getDim(), op.getOffset(), element,

@@ -174,7 +174,7 @@ void TableEntries::writeRow(OpBuilder &builder, Location loc,
                             ValueRange outputs, ValueRange loops,
                             PositionTable::Pairs pairs, Access access,
                             WriteVector write) const {
-  if (access == Access::Streamed)
+  if (access == Access::Streamed && !loops.empty())
     askAheadOfRow(builder, loc, outputs, loops, pairs);
   table.forEachEntry(builder, loc, position, pairs, lanes,
                      [&](OpBuilder &b, Location l, Value pair,
@@ -247,7 +247,9 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
   SmallVector<Value> sizes = getLoopSizes(builder, op);
   auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
                       Access access) {
-    std::optional<int64_t> count = getConstantIntValue(sizes.back());
+    // One position alone has no loops.
+    std::optional<int64_t> count =
+        sizes.empty() ? 1 : getConstantIntValue(sizes.back());
     if (table.canTakeRuns() && (!count || *count >= table.getRun()))
       return writeRuns(b, l, positions, outputs, sizes, pairs, access, write);
     forEachIndex(

@@ -21,9 +21,11 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
 
 PositionGrid::PositionGrid(OpBuilder &host, GpuKernel &kernel,
                            PositionalOpInterface op, int64_t positionsPerTile)
-    : positionsPerTile(positionsPerTile) {
+    : positionsPerTile(positionsPerTile), loops(op.getNumLoops() > 0) {
   Location loc = op.getLoc();
   SmallVector<Value> hostSizes = getLoopSizes(host, op);
+  if (!hasLoops())
+    hostSizes.push_back(createIndex(host, loc, 1));
   for (Value size : hostSizes)
     sizes.push_back(kernel.addIndex(host, size));
   Value last = host.createOrFold<arith::CeilDivUIOp>(
@@ -51,6 +53,8 @@ std::pair<SmallVector<Value>, Value>
 PositionGrid::getLoops(OpBuilder &builder, Location loc, const Tile &tile,
                        Value number) const {
   SmallVector<Value> loops(tile.loops);
+  if (!hasLoops())
+    return {SmallVector<Value>(), nullptr};
   if (positionsPerTile == 1)
     return {loops, nullptr};
   Value at = arith::AddIOp::create(builder, loc, loops.back(), number);

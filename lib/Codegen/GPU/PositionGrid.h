@@ -23,11 +23,13 @@ public:
   PositionGrid(OpBuilder &host, GpuKernel &kernel, PositionalOpInterface op,
                int64_t positionsPerTile);
 
+  /// Whether there are loops; else there is one position.
+  bool hasLoops() const { return loops; }
   /// On the host: how many tiles there are.
   Value getNumTiles() const { return numTiles; }
 
   /// The loop indices of a tile's first position, and the size of the last
-  /// loop.
+  /// loop; a 0 and a 1 where there are no loops.
   struct Tile {
     SmallVector<Value> loops;
     Value end;
@@ -42,6 +44,7 @@ public:
 
 private:
   int64_t positionsPerTile;
+  bool loops;
   Value numTiles;
   /// In the kernel: the sizes, and the tiles along the last loop.
   SmallVector<Value> sizes;

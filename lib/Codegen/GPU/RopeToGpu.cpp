@@ -36,8 +36,8 @@ emitKernels(OpBuilder &host, const Rotation &rotation,
   if (rotation.inits.empty())
     return;
   Location loc = rotation.op->getLoc();
-  bool isOne = false;
   auto dims = rotation.dims;
+  bool isOne = dims.empty();
   if (!dims.empty()) {
     auto type = cast<MemRefType>(rotation.inits.front().getType());
     isOne = type.getDimSize(dims.back()) == 1;

@@ -234,6 +234,8 @@ void TableKernel::emit() {
   SmallVector<Value> loops = tile.loops;
   loops.back() =
       arith::AddIOp::create(b, loc, loops.back(), loop.getInductionVar());
+  if (!grid.hasLoops())
+    loops.clear();
   Position position = positions.load(b, loc, steps.getPhases(), loops);
   if (!steps.hasRuns()) {
     write(emitEntry(b, loc, steps, position, first, pairs), loops);
