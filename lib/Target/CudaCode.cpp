@@ -73,15 +73,14 @@ mlir::posenc::generateCudaCode(ModuleOp module, ArrayRef<CudaTarget> targets,
     code.images.push_back({target, /*isPtx=*/true, std::move(*ptx)});
   }
 
+  // Launches are by name from here on.
+  PassManager toCalls(context);
+  toCalls.addPass(createPosencLowerLaunchesPass());
+  if (failed(toCalls.run(*code.host)))
+    return std::nullopt;
   for (auto kernels :
-       llvm::make_early_inc_range(code.host->getOps<gpu::GPUModuleOp>())) {
-    // Launches are by name from here on.
-    PassManager toCalls(context);
-    toCalls.addPass(createPosencLowerLaunchesPass());
-    if (failed(toCalls.run(*code.host)))
-      return std::nullopt;
+       llvm::make_early_inc_range(code.host->getOps<gpu::GPUModuleOp>()))
     kernels.erase();
-  }
   PassManager toLLVM(context);
   buildVectorToLLVMPipeline(toLLVM, PosencToCPUOptions());
   if (failed(toLLVM.run(*code.host)))

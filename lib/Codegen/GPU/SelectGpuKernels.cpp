@@ -29,9 +29,9 @@ static bool isSupported(Operation *op) {
   // Positions that are computed are computed by the kernels.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
     return findPositionsProducer(memory) != nullptr;
-  auto generic = op->getParentOfType<linalg::GenericOp>();
-  if (isa<linalg::GenericOp>(op))
-    generic = cast<linalg::GenericOp>(op);
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic)
+    generic = op->getParentOfType<linalg::GenericOp>();
   if (generic)
     return generic.getDpsInits().size() == 1 &&
            findPositionsProducer(generic.getDpsInits().front()) == generic;
