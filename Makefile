@@ -25,13 +25,13 @@ bench: build
 
 test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
-	@python3 test/run-tests.py --build-dir $(BUILD)
+	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS)
 
 # Address and undefined-behaviour sanitizers over this project's own code.
 test-asan: setup
 	@cmake -S . -B $(BUILD)-asan --preset asan > /dev/null
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
-	@python3 test/run-tests.py --build-dir $(BUILD)-asan
+	@python3 test/run-tests.py --build-dir $(BUILD)-asan -j $(JOBS)
 
 docs: build
 	@cmake --build $(BUILD) --target posenc-docs

@@ -8,10 +8,11 @@
 # ===----------------------------------------------------------------------===#
 #
 # The runner behind `make test`: lit on build/test, then every GoogleTest
-# executable of build/test/unit-tests.txt. Prints what failed and why, what was
-# skipped and why, and `N passed, N failed` as its last line. Whatever leaves a
-# test without a result (a crash, a timeout, a suite that finds no test) counts
-# as a failed test: a broken set-up must not look like success.
+# executable of build/test/unit-tests.txt, in as many shards as there are jobs.
+# Prints what failed and why, what was skipped and why, and `N passed, N failed`
+# as its last line. Whatever leaves a test without a result (a crash, a timeout,
+# a suite that finds no test) counts as a failed test: a broken set-up must not
+# look like success.
 
 import argparse
 import collections
@@ -22,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 # A test's state is "passed", "failed" or "skipped".
 Test = collections.namedtuple("Test", "name state output")
@@ -145,14 +147,13 @@ def skip_reason(output, name):
     return " ".join(match.group(1).split()) if match else ""
 
 
-def read_log(output, names, exit_text):
-    """The tests of an executable that died before its report."""
+def read_log(output, exit_text):
+    """The tests that an executable began before it died without a report."""
     results = dict(
         (name, mark) for mark, name in re.findall(
             r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)", output, re.MULTILINE))
-    started = set(re.findall(r"^\[ RUN +\] (\S+)$", output, re.MULTILINE))
     outcome = []
-    for name in names:
+    for name in re.findall(r"^\[ RUN +\] (\S+)$", output, re.MULTILINE):
         mark = results.get(name)
         if mark == "OK":
             outcome.append(Test(name, "passed", ""))
@@ -160,25 +161,22 @@ def read_log(output, names, exit_text):
             outcome.append(Test(name, "skipped", skip_reason(output, name)))
         elif mark == "FAILED":
             outcome.append(Test(name, "failed", section(output, name)))
-        elif name in started:
+        else:
             outcome.append(Test(
                 name, "failed",
                 f"the executable {exit_text}\n{section(output, name)}"))
-        elif ".DISABLED_" in name or name.startswith("DISABLED_"):
-            outcome.append(Test(name, "skipped", "disabled"))
-        else:
-            outcome.append(Test(
-                name, "failed", f"not run: the executable {exit_text}"))
     return outcome
 
 
-def run_unit(path, timeout):
-    prefix = os.path.basename(path)
-    names = list_unit_tests(path, 60)
+def run_shard(path, index, count, timeout):
+    """The tests of one shard, what became of it, and what it wrote."""
+    env = dict(os.environ, GTEST_TOTAL_SHARDS=str(count),
+               GTEST_SHARD_INDEX=str(index))
     with tempfile.TemporaryDirectory() as scratch:
         report = os.path.join(scratch, "report.json")
         code, output = run([path, f"--gtest_output=json:{report}",
-                            "--gtest_color=no"], timeout, cwd=scratch)
+                            "--gtest_color=no"], timeout, env, scratch)
+        end = describe_exit(code)
         try:
             outcome = [
                 test._replace(output=test.output or
@@ -186,15 +184,54 @@ def run_unit(path, timeout):
                 if test.state == "skipped" else test
                 for test in read_report(report)]
         except (OSError, ValueError, KeyError):
-            outcome = read_log(output, names, describe_exit(code))
-    if not outcome:
-        outcome = [Test("all", "failed",
-                        f"found no test; it {describe_exit(code)}\n{output}")]
+            return read_log(output, end), end, output
     # A report of success from an executable that then fails is none.
-    elif code != 0 and all(test.state != "failed" for test in outcome):
-        outcome.append(Test("exit", "failed",
-                            f"the executable {describe_exit(code)}\n{output}"))
-    return [test._replace(name=f"{prefix}: {test.name}") for test in outcome]
+    if outcome and code != 0 and all(test.state != "failed" for test in outcome):
+        outcome.append(Test("exit", "failed", f"the executable {end}\n{output}"))
+    return outcome, end, output
+
+
+def merge_shards(names, shards):
+    """Each test of an executable once. What no shard has a result of failed,
+    unless it is disabled."""
+    results = {}
+    for tests, _, _ in shards:
+        for test in tests:
+            if test.name not in results or test.state == "failed":
+                results[test.name] = test
+    end = " or ".join(sorted({end for _, end, _ in shards}))
+    for name in names:
+        if name in results:
+            continue
+        if ".DISABLED_" in name or name.startswith("DISABLED_"):
+            results[name] = Test(name, "skipped", "disabled")
+        else:
+            results[name] = Test(name, "failed",
+                                 f"not run: the executable {end}")
+    if not results:
+        return [Test("all", "failed",
+                     f"found no test; it {end}\n{shards[0][2]}")]
+    order = {name: i for i, name in enumerate(names)}
+    return sorted(results.values(),
+                  key=lambda test: order.get(test.name, len(order)))
+
+
+def run_units(paths, jobs, timeout):
+    with ThreadPoolExecutor(jobs) as pool:
+        names = list(pool.map(lambda path: list_unit_tests(path, 60), paths))
+        # All at once, in order: the jobs take what is next.
+        shards = []
+        for path, known in zip(paths, names):
+            count = max(1, min(jobs, len(known)))
+            shards.append([pool.submit(run_shard, path, index, count, timeout)
+                           for index in range(count)])
+        outcome = []
+        for path, known, parts in zip(paths, names, shards):
+            prefix = os.path.basename(path)
+            outcome += [
+                test._replace(name=f"{prefix}: {test.name}")
+                for test in merge_shards(known, [it.result() for it in parts])]
+    return outcome
 
 
 def report(tests):
@@ -237,7 +274,7 @@ def main():
                         help="GoogleTest executable, default: all of the build")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=int, default=3600,
-                        help="seconds for lit, and for each executable")
+                        help="seconds for lit, and for each shard")
     options = parser.parse_args()
 
     roots, units = options.lit_root, options.unit
@@ -253,8 +290,8 @@ def main():
     tests = []
     for root in roots or []:
         tests += run_lit(options.lit, root, options.jobs, options.timeout)
-    for unit in filter(None, units or []):
-        tests += run_unit(os.path.abspath(unit), options.timeout)
+    tests += run_units([os.path.abspath(unit) for unit in units or [] if unit],
+                       options.jobs, options.timeout)
     sys.stdout.flush()
     return report(tests)
 
