@@ -23,9 +23,6 @@ using ::posenc::BigFloat;
 /// anchors larger than a stack likes.
 static constexpr size_t kMostPairs = 4096;
 
-/// Pairs of a block, a multiple of all vectors.
-static constexpr int64_t kBlock = 64;
-
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
@@ -73,8 +70,7 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
-      numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)),
-      block(std::min(length, kBlock)) {
+      numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
   if (runs)
     createSteps(builder, op, computePairFrequencies(frequencies, axes), inverse,
                 order);
@@ -87,8 +83,7 @@ int64_t PositionSteps::getStepBytes() const {
 void PositionSteps::createSteps(OpBuilder &builder, Operation *op,
                                 ArrayRef<PairFrequency> pairs, bool inverse,
                                 ArrayRef<int64_t> order) {
-  int64_t numBlocks = llvm::divideCeil(length, block);
-  SmallVector<double> values(numBlocks * numPlaces * numParts * block);
+  SmallVector<double> values(numPlaces * numParts * length);
   SmallVector<int32_t> still(length);
   for (auto [column, number] : llvm::enumerate(order)) {
     BigFloat frequency = pairs[number].frequency;
@@ -105,16 +100,13 @@ void PositionSteps::createSteps(OpBuilder &builder, Operation *op,
       rowCos = halfCos;
       rowSin = halfSin;
     }
-    double *ofBlock = values.begin() +
-                      column / block * (numPlaces * numParts * block) +
-                      column % block;
     for (int64_t row = 0; row < numPlaces; ++row) {
-      double *at = ofBlock + row * numParts * block;
+      double *at = values.begin() + row * numParts * length + column;
       at[0] = rowCos.toDouble();
-      at[block] = rowSin.toDouble();
+      at[length] = rowSin.toDouble();
       if (numParts == 4) {
-        at[2 * block] = at[0] - static_cast<float>(at[0]);
-        at[3 * block] = at[block] - static_cast<float>(at[block]);
+        at[2 * length] = at[0] - static_cast<float>(at[0]);
+        at[3 * length] = at[length] - static_cast<float>(at[length]);
       }
       BigFloat nextCos = rowCos * stepCos - rowSin * stepSin;
       rowSin = rowSin * stepCos + rowCos * stepSin;
@@ -175,23 +167,13 @@ PositionSteps::Place PositionSteps::getPlace(OpBuilder &builder, Location loc,
 /// Cos, sin, or what they lost, of the row of a place.
 Value PositionSteps::loadPart(OpBuilder &builder, Location loc, Value row,
                               int64_t part, Value first, int64_t lanes) const {
-  int64_t numBlocks = llvm::divideCeil(length, block);
-  int64_t ofBlock = numPlaces * numParts * block;
-  Value table = memref::GetGlobalOp::create(
-      builder, loc, MemRefType::get({numBlocks * ofBlock}, products), steps);
+  auto type = MemRefType::get({numPlaces * numParts * length}, products);
+  Value table = memref::GetGlobalOp::create(builder, loc, type, steps);
   Value at = builder.createOrFold<arith::MulIOp>(
-      loc, row, createIndex(builder, loc, numParts * block));
+      loc, row, createIndex(builder, loc, numParts * length));
   at = builder.createOrFold<arith::AddIOp>(loc, at, first);
-  if (numBlocks > 1) {
-    // The pairs of all blocks before, less those that `first` counts.
-    Value before = builder.createOrFold<arith::DivUIOp>(
-        loc, first, createIndex(builder, loc, block));
-    before = builder.createOrFold<arith::MulIOp>(
-        loc, before, createIndex(builder, loc, ofBlock - block));
-    at = builder.createOrFold<arith::AddIOp>(loc, at, before);
-  }
   at = builder.createOrFold<arith::AddIOp>(
-      loc, at, createIndex(builder, loc, part * block));
+      loc, at, createIndex(builder, loc, part * length));
   return vector::LoadOp::create(builder, loc,
                                 VectorType::get({lanes}, products), table, at);
 }

@@ -138,11 +138,8 @@ private:
   int64_t numParts;
   /// Sums below are not precise enough; 0 for a rotation.
   double limit;
-  /// Pairs whose constants lie together: else the places of a part of the pairs
-  /// would be in the same few sets of a cache.
-  int64_t block;
-  /// Names of globals: blocks x places x `numParts` x `block`; all bits of a
-  /// magnitude for the pairs whose frequency is 0, if there are any.
+  /// Names of globals: places x `numParts` x pairs; all bits of a magnitude for
+  /// the pairs whose frequency is 0, if there are any.
   std::string steps, stillPairs;
 };
 

@@ -72,38 +72,72 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
       .getResult(0);
 }
 
-/// Emits `body` for some pairs of two positions.
+/// Emits `body` for some pairs of two positions. The later one is a group of
+/// vectors ahead: where rows are whole pages, streamed lines of both at one
+/// place of a page would wait for each other, to half the speed.
 void PositionTable::emitBoth(OpBuilder &builder, Location loc,
                              const Position &position, const Both &both,
                              Pairs pairs, int64_t lanes, RunBody body) const {
-  struct Vector {
-    Value first;
-    Entry behind, before;
-  };
-  // All of one position before all of the other: a streamed line must not wait
-  // half written.
-  auto emitGroup = [&](OpBuilder &b, Location l, Value first, Vectors vectors) {
-    SmallVector<Vector> all;
-    SmallVector<Value> marks;
+  SmallVector<Value> marks;
+  // Writes the later ones' entries; of the earlier ones, cos and sin by turns.
+  auto emitBehind = [&](OpBuilder &b, Location l, Value number,
+                        Vectors vectors) {
+    SmallVector<Value> before;
     for (auto [offset, length] : vectors) {
-      Value mine =
-          b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
-      auto [behind, before] = steps.rotateBoth(
-          b, l, both.place, loadAnchor(b, l, mine, length), mine);
-      all.push_back({mine, behind, before});
-      addMarks(b, l, mine, behind, marks);
-      addMarks(b, l, mine, before, marks);
+      Value first = b.createOrFold<arith::AddIOp>(
+          l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
+          createIndex(b, l, offset));
+      auto [mine, other] = steps.rotateBoth(
+          b, l, both.place, loadAnchor(b, l, first, length), first);
+      body(b, l, both.behind, first, mine);
+      before.append({other.cos, other.sin});
+      addMarks(b, l, first, mine, marks);
+      addMarks(b, l, first, other, marks);
     }
-    for (const Vector &vector : all)
-      body(b, l, both.behind, vector.first, vector.behind);
-    for (const Vector &vector : all)
-      body(b, l, both.before, vector.first, vector.before);
-    return marks;
+    return before;
   };
-  emitAndMend(builder, loc, pairs, lanes, emitGroup,
-              [&](OpBuilder &b, Location l) {
-                mendBoth(b, l, position, both, pairs, lanes, body);
-              });
+  auto emitBefore = [&](OpBuilder &b, Location l, Value number, Vectors vectors,
+                        ValueRange before) {
+    for (auto [place, vector] : llvm::enumerate(vectors)) {
+      Value first = b.createOrFold<arith::AddIOp>(
+          l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
+          createIndex(b, l, vector.first));
+      body(b, l, both.before, first,
+           {before[2 * place], before[2 * place + 1]});
+    }
+  };
+  int64_t group = kGroup * lanes, whole = pairs.count / group * group;
+  auto vectors = splitIntoVectors(group, lanes);
+  if (whole > 0) {
+    Value zero = createIndex(builder, loc, 0);
+    Value step = createIndex(builder, loc, group);
+    SmallVector<Value> carried = emitBehind(builder, loc, zero, vectors);
+    int64_t numBefore = carried.size();
+    llvm::append_range(carried, marks);
+    auto loop = scf::ForOp::create(
+        builder, loc, step, createIndex(builder, loc, whole), step, carried,
+        [&](OpBuilder &b, Location l, Value number, ValueRange old) {
+          marks.assign(old.begin() + numBefore, old.end());
+          SmallVector<Value> next = emitBehind(b, l, number, vectors);
+          emitBefore(b, l, arith::SubIOp::create(b, l, number, step), vectors,
+                     old.take_front(numBefore));
+          llvm::append_range(next, marks);
+          scf::YieldOp::create(b, l, next);
+        });
+    ValueRange last = loop.getResults();
+    emitBefore(builder, loc, createIndex(builder, loc, whole - group), vectors,
+               last.take_front(numBefore));
+    marks.assign(last.begin() + numBefore, last.end());
+  }
+  if (whole < pairs.count) {
+    Value number = createIndex(builder, loc, whole);
+    auto rest = splitIntoVectors(pairs.count - whole, lanes);
+    emitBefore(builder, loc, number, rest,
+               emitBehind(builder, loc, number, rest));
+  }
+  mendIfSmall(builder, loc, marks, [&](OpBuilder &b, Location l) {
+    mendBoth(b, l, position, both, pairs, lanes, body);
+  });
 }
 
 /// One position after the other.

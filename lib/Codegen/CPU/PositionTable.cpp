@@ -23,17 +23,6 @@ using namespace mlir::posenc;
 /// the constants cost.
 static constexpr int64_t kStepBytes = 128 << 10;
 
-/// Vectors of a position that are written together: at least a line.
-static constexpr int64_t kGroup = 2;
-
-/// Rows of a page or more. Two of them at a time would be at the same place of
-/// a page, where loads wait for the stores to both.
-static constexpr int64_t kWideBytes = 4096;
-
-static bool isWide(Type type, int64_t numPairs) {
-  return numPairs * 2 * type.getIntOrFloatBitWidth() / 8 >= kWideBytes;
-}
-
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
@@ -47,8 +36,7 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
     : steps(builder, op, frequencies, axes, inverse, type, use, order),
-      takesRuns(steps.hasRuns() && use == TableUse::Entries && !axes &&
-                !isWide(type, order.size())) {
+      takesRuns(steps.hasRuns() && use == TableUse::Entries && !axes) {
   if (steps.hasRuns())
     allocate(builder, op);
 }
@@ -198,6 +186,12 @@ void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
                        emitGroup(builder, loc, first,
                                  splitIntoVectors(pairs.count - whole, lanes)));
   }
+  mendIfSmall(builder, loc, marks, mend);
+}
+
+/// Emits `mend` where one of the marks says that an entry is small.
+void PositionTable::mendIfSmall(OpBuilder &builder, Location loc,
+                                ValueRange marks, Mend mend) const {
   if (marks.empty())
     return;
   Value any;

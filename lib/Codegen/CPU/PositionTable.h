@@ -85,6 +85,9 @@ private:
   Entry loadAnchor(OpBuilder &builder, Location loc, Value first,
                    int64_t lanes) const;
 
+  /// Vectors of a position that are written together: at least a line.
+  static constexpr int64_t kGroup = 2;
+
   /// First lanes and lengths of vectors.
   using Vectors = ArrayRef<std::pair<int64_t, int64_t>>;
   using EmitGroup = function_ref<SmallVector<Value>(OpBuilder &, Location,
@@ -94,6 +97,8 @@ private:
   /// each vector type, then `mend` where any is small.
   void emitAndMend(OpBuilder &builder, Location loc, Pairs pairs, int64_t lanes,
                    EmitGroup emitGroup, Mend mend) const;
+  void mendIfSmall(OpBuilder &builder, Location loc, ValueRange marks,
+                   Mend mend) const;
   void addMarks(OpBuilder &builder, Location loc, Value first,
                 const Entry &entry, SmallVectorImpl<Value> &marks) const;
 
