@@ -57,8 +57,10 @@ void mlir::posenc::buildPosencToVectorPipeline(
   // Copies of a tile to itself show as such only now.
   manager.addPass(createCanonicalizerPass());
 
-  manager.addPass(createConvertPosencAttentionToVectorPass(
-      getVectorOptions<ConvertPosencAttentionToVectorPassOptions>(options)));
+  auto attention =
+      getVectorOptions<ConvertPosencAttentionToVectorPassOptions>(options);
+  attention.bf16Dots = options.bf16Dots;
+  manager.addPass(createConvertPosencAttentionToVectorPass(attention));
   manager.addPass(createConvertPosencRopeToVectorPass(
       getVectorOptions<ConvertPosencRopeToVectorPassOptions>(options)));
   manager.addPass(createConvertPosencSinusoidalToVectorPass(
@@ -99,7 +101,9 @@ void mlir::posenc::buildVectorToLLVMPipeline(
     manager.addPass(createPosencExpandBF16Pass());
   }
   manager.addPass(createConvertMathToLLVMPass());
-  manager.addPass(createConvertVectorToLLVMPass());
+  ConvertVectorToLLVMPassOptions vectorToLLVM;
+  vectorToLLVM.x86Vector = options.nativeBF16;
+  manager.addPass(createConvertVectorToLLVMPass(vectorToLLVM));
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());

@@ -40,6 +40,7 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   PosencToCPUOptions options;
   options.vectorBytes = target.vectorBytes;
   options.nativeBF16 = target.hasBF16Conversion;
+  options.bf16Dots = target.hasBF16Dots;
   options.prefetchDistance = target.tuning.prefetchDistance;
   options.prefetchFrom = target.tuning.prefetchFrom;
   options.streamFrom = target.tuning.streamFrom;

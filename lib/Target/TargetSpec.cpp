@@ -80,7 +80,7 @@ struct Level {
   ArrayRef<StringRef> required;
   uint64_t cpuFeatures;
   unsigned vectorBytes;
-  bool hasBF16Conversion;
+  bool hasBF16;
 };
 } // namespace
 
@@ -110,7 +110,7 @@ static bool setX86Level(TargetSpec &spec,
     spec.features = level.features.str();
     spec.cpuFeatures |= level.cpuFeatures;
     spec.vectorBytes = level.vectorBytes;
-    spec.hasBF16Conversion = level.hasBF16Conversion;
+    spec.hasBF16Conversion = spec.hasBF16Dots = level.hasBF16;
   }
   return spec.cpuFeatures != 0;
 }

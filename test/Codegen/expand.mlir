@@ -27,6 +27,31 @@ func.func @extend(%x: bf16) -> f32 {
   return %r : f32
 }
 
+// The odd elements before the even ones; what is subnormal becomes 0, also in
+// between.
+// CHECK-LABEL: func.func @dot
+// CHECK-SAME: (%[[S:.*]]: vector<16xf32>, %[[A:.*]]: vector<32xbf16>, %[[B:.*]]: vector<32xbf16>)
+// CHECK: %[[AW:.*]] = vector.bitcast %[[A]] : vector<32xbf16> to vector<16xi32>
+// CHECK: %[[AE:.*]] = arith.shli %[[AW]]
+// CHECK: %[[AO:.*]] = arith.andi %[[AW]]
+// CHECK: %[[AEF:.*]] = arith.bitcast %[[AE]]
+// CHECK: %[[AOF:.*]] = arith.bitcast %[[AO]]
+// CHECK: %[[BW:.*]] = vector.bitcast %[[B]] : vector<32xbf16> to vector<16xi32>
+// CHECK: %[[SA:.*]] = math.absf %[[S]]
+// CHECK: %[[SMALL:.*]] = arith.cmpf olt, %[[SA]]
+// CHECK: %[[START:.*]] = arith.select %[[SMALL]], %{{.*}}, %[[S]]
+// CHECK: %[[X:.*]] = arith.select %{{.*}}, %{{.*}}, %[[AOF]]
+// CHECK: %[[ODD:.*]] = math.fma %[[X]], %{{.*}}, %[[START]]
+// CHECK: %[[FLUSHED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ODD]]
+// CHECK: %[[Y:.*]] = arith.select %{{.*}}, %{{.*}}, %[[AEF]]
+// CHECK: %[[ALL:.*]] = math.fma %[[Y]], %{{.*}}, %[[FLUSHED]]
+// CHECK: %[[R:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ALL]]
+// CHECK: return %[[R]]
+func.func @dot(%s: vector<16xf32>, %a: vector<32xbf16>, %b: vector<32xbf16>) -> vector<16xf32> {
+  %r = x86vector.avx512.dot %s, %a, %b : vector<32xbf16> -> vector<16xf32>
+  return %r : vector<16xf32>
+}
+
 // CHECK-LABEL: func.func @f16
 // CHECK: arith.truncf %{{.*}} : f32 to f16
 func.func @f16(%x: f32) -> f16 {

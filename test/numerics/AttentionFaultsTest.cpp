@@ -227,6 +227,41 @@ const Fault kOneQueryFaults[] = {
      "%$0 = arith.index_cast %more$0 : index to i64"},
 };
 
+/// What products of pairs of bf16 have of their own.
+AttentionCase getDotsCase() {
+  AttentionCase c;
+  c.dtype = POSENC_BF16;
+  c.causal = c.lengths = c.sinks = true;
+  c.keyAngles = Angles::Places;
+  return c;
+}
+
+const Fault kDotsFaults[] = {
+    {"Control", "", ""},
+    {"SwappedQueries",
+     "arith.shrui %*, %* : vector<16xi32> %* = arith.andi %*, %* : "
+     "vector<16xi32> %* = arith.ori",
+     "arith.shrui %$3, %$1 : vector<16xi32>\n%$2 = arith.andi %$0, %$4 : "
+     "vector<16xi32>\n%$5 = arith.ori"},
+    {"SwappedWeights",
+     "arith.shrui %*, %* : vector<16xi32> %* = arith.ori %*, %* :",
+     "arith.shrui %$4, %$1 : vector<16xi32>\n%$2 = arith.ori %$3, %$0 :"},
+    {"OddValuesDropped",
+     "arith.shli %*, %* : vector<16xi32> %* = vector.broadcast",
+     "arith.shrui %$0, %$1 : vector<16xi32>\n%$2 = vector.broadcast"},
+    {"OtherFactor", "avx512.dot %*, %*, %*", "avx512.dot %$0, %$1, %$1"},
+    {"HalfOfTheTotals",
+     "arith.addf %arg*, %* : vector<16xf32> %* = arith.addf %*, %* :",
+     "arith.addf %$0, %$1 : vector<16xf32>\n%$2 = arith.maximumf %$3, "
+     "%$4 :"},
+};
+
+const Fault kSpoiltDotsFaults[] = {
+    {"Control", "", ""},
+    {"NotLookedAt", "arith.cmpf uno", "arith.cmpf one"},
+    {"NothingLeftOut", "arith.cmpf oeq", "arith.cmpf one"},
+};
+
 /// With NaNs and infinities in some keys and values.
 const Fault kSpoiltFaults[] = {
     {"Control", "", ""},
@@ -250,11 +285,13 @@ struct Subject {
 
   Subject(
       const AttentionCase &c, AttentionSizes sizes, bool isSpoilt = false,
-      std::optional<mlir::posenc::Stage> stage = mlir::posenc::Stage::Vector)
+      std::optional<mlir::posenc::Stage> stage = mlir::posenc::Stage::Vector,
+      bool hasDots = false)
       : code(getModule(c)), data(c, sizes, /*seed=*/5) {
     // A fixed width, so that the text is the same on every machine.
     if (stage)
-      code = lowerToText(code, *stage, /*vectorBytes=*/32);
+      code =
+          lowerToText(code, *stage, /*vectorBytes=*/hasDots ? 64 : 32, hasDots);
     if (isSpoilt)
       data.spoilSome(5);
   }
@@ -269,6 +306,8 @@ class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionDotsFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionSpoiltDotsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionSpoiltFaultTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(AttentionFaultTest, IsCaught) {
@@ -297,6 +336,16 @@ TEST_P(AttentionOneQueryFaultTest, IsCaught) {
   static const Subject subject(getOneQueryCase(), {3, 1, 331});
   subject.check(GetParam());
 }
+TEST_P(AttentionDotsFaultTest, IsCaught) {
+  static const Subject subject(getDotsCase(), {3, 40, 331}, /*isSpoilt=*/false,
+                               mlir::posenc::Stage::Vector, /*hasDots=*/true);
+  subject.check(GetParam());
+}
+TEST_P(AttentionSpoiltDotsFaultTest, IsCaught) {
+  static const Subject subject(getDotsCase(), {3, 40, 331}, /*isSpoilt=*/true,
+                               mlir::posenc::Stage::Vector, /*hasDots=*/true);
+  subject.check(GetParam());
+}
 TEST_P(AttentionSpoiltFaultTest, IsCaught) {
   static const Subject subject(getVectorCase(), {3, 40, 331},
                                /*isSpoilt=*/true);
@@ -315,6 +364,10 @@ INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFaultTest,
                          testing::ValuesIn(kPackedFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Dots, AttentionDotsFaultTest,
+                         testing::ValuesIn(kDotsFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(SpoiltDots, AttentionSpoiltDotsFaultTest,
+                         testing::ValuesIn(kSpoiltDotsFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFaultTest,
                          testing::ValuesIn(kSpoiltFaults), getFaultName);
 

@@ -136,6 +136,39 @@ std::vector<NamedCase> getFeatures() {
       cases.push_back({"PackedTails" + name, packed});
     }
   }
+  // Products of pairs, by the arithmetic that stands in for the instruction.
+  auto addDots = [&](std::string name, auto set) {
+    AttentionCase c;
+    c.dtype = POSENC_BF16;
+    c.route = Route::Dots;
+    set(c);
+    cases.push_back({name + "Dots", c});
+  };
+  addDots("Plain", [](Case &) {});
+  addDots("HeadMajor", [](Case &c) {
+    c.queryHeadMajor = c.keyHeadMajor = c.lengths = c.causal = true;
+  });
+  addDots("Tails", [](Case &c) { c.dim = 22, c.valueDim = 7, c.left = 9; });
+  addDots("Odd", [](Case &c) { c.dim = 13; });
+  addDots("Rotated", [](Case &c) {
+    c.norms = c.causal = c.interleaved = c.sinks = true;
+    c.queryAngles = c.keyAngles = Angles::Positions;
+  });
+  addDots("Packed", [](Case &c) {
+    c.form = Form::Packed, c.causal = true, c.left = 50;
+    c.keyAngles = Angles::Places;
+  });
+  addDots("Paged", [](Case &c) {
+    c.form = Form::Paged, c.causal = true, c.mask = Mask::Added;
+  });
+  addDots("Scores", [](Case &c) {
+    c.softCap = c.alibi = c.t5 = c.where = c.document = true;
+  });
+  // Scores as large as the limits are for, of rows that are all rounded.
+  addDots("Large", [](Case &c) {
+    c.dim = c.valueDim = 128, c.scale = 4 / std::sqrt(128);
+    c.queryAngles = c.keyAngles = Angles::Places;
+  });
   return cases;
 }
 

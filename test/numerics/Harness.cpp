@@ -40,6 +40,8 @@ const char *test::getName(Route route) {
     return "Vectors128";
   case Route::Vectors512:
     return "Vectors512";
+  case Route::Dots:
+    return "Dots";
   }
   return "";
 }
@@ -52,7 +54,7 @@ static std::unique_ptr<mlir::MLIRContext> createContext() {
 }
 
 std::string test::lowerToText(const std::string &text, Stage stage,
-                              unsigned vectorBytes) {
+                              unsigned vectorBytes, bool hasBF16Dots) {
   std::unique_ptr<mlir::MLIRContext> context = createContext();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
@@ -62,6 +64,7 @@ std::string test::lowerToText(const std::string &text, Stage stage,
   }
   if (vectorBytes)
     target->vectorBytes = vectorBytes;
+  target->hasBF16Dots = hasBF16Dots;
   if (!module || failed(mlir::posenc::lowerModule(*module, stage, *target))) {
     ADD_FAILURE() << "cannot lower\n" << text;
     return "";
@@ -87,6 +90,8 @@ static std::string prepare(const std::string &text, Route route) {
     return lowerToText(text, Stage::Vector, 16);
   case Route::Vectors512:
     return lowerToText(text, Stage::Vector, 64);
+  case Route::Dots:
+    return lowerToText(text, Stage::Vector, 64, /*hasBF16Dots=*/true);
   }
   return text;
 }

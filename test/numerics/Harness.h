@@ -29,13 +29,15 @@ enum class Route {
   LLVM,       // printed at the LLVM stage
   Vectors128, // with vectors of 16 bytes
   Vectors512, // with vectors of 64 bytes
+  Dots,       // the same, and by products of pairs of bf16
 };
 const char *getName(Route route);
 
 /// A module lowered to a stage for this machine and printed; `vectorBytes` of
-/// 0 means the machine's. Empty after a failure.
+/// 0 means the machine's, and `hasBF16Dots` what TargetSpec says. Empty after a
+/// failure.
 std::string lowerToText(const std::string &module, mlir::posenc::Stage stage,
-                        unsigned vectorBytes);
+                        unsigned vectorBytes, bool hasBF16Dots = false);
 
 /// A module compiled in memory. Failures are test failures.
 class Kernel {

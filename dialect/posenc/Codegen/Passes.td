@@ -115,8 +115,15 @@ def PosencHoistScratchPass
 }
 
 def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
-  let summary = "Turn conversions between f32 and bf16 into integer arithmetic";
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let summary = "Turn conversions between f32 and bf16, and products of pairs of "
+                "bf16, into other arithmetic";
+  let description = [{
+    To the bit what AVX512-BF16 has instructions for, but for conversions, which
+    keep subnormal numbers.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def PosencEraseBF16Pass : Pass<"posenc-erase-bf16"> {
@@ -141,26 +148,28 @@ def PosencExpandMathPass : Pass<"posenc-expand-math"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+defvar Posenc_ToVectorOptions = [
+  Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+         "Bytes of a hardware vector: 16, 32 or 64">,
+  Posenc_TuningOption<"prefetchDistance", "prefetch-distance",
+                      "How many bytes ahead of a load to prefetch; 0: not at "
+                      "all">,
+  Posenc_TuningOption<"prefetchFrom", "prefetch-from",
+                      "Prefetch in tensors of so many bytes and more">,
+  Posenc_TuningOption<"streamFrom", "stream-from",
+                      "Write tensors of so many bytes and more past the "
+                      "cache; 0: never">,
+  Posenc_TuningOption<"streamTablesFrom", "stream-tables-from",
+                      "The same for tables of cos and sin">,
+  Posenc_BlockPositions, Posenc_BlockBelow
+];
+
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
-  let options = [
-    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
-           "Bytes of a hardware vector: 16, 32 or 64">,
-    Posenc_TuningOption<"prefetchDistance", "prefetch-distance",
-                        "How many bytes ahead of a load to prefetch; 0: not at "
-                        "all">,
-    Posenc_TuningOption<"prefetchFrom", "prefetch-from",
-                        "Prefetch in tensors of so many bytes and more">,
-    Posenc_TuningOption<"streamFrom", "stream-from",
-                        "Write tensors of so many bytes and more past the "
-                        "cache; 0: never">,
-    Posenc_TuningOption<"streamTablesFrom", "stream-tables-from",
-                        "The same for tables of cos and sin">,
-    Posenc_BlockPositions, Posenc_BlockBelow
-  ];
+  let options = Posenc_ToVectorOptions;
 }
 
 def ConvertPosencRopeToVectorPass
@@ -192,6 +201,11 @@ def ConvertPosencAttentionToVectorPass
     query of a group sees are skipped, and masks are applied only where some
     queries see a key and others do not.
 
+    With `bf16-dots`, for vectors of 64 bytes, products of bf16 are those of
+    pairs, by `x86vector.avx512.dot`: queries, rotated or normed keys, and
+    weights are rounded to bf16, sums are f32. That is not done where logarithms
+    of sums are asked for, nor for an odd head.
+
     One query goes another way. Where heads are few its keys are parts, as many
     as there are keys for, whose sums are merged in their order: results do not
     depend on who does which part.
@@ -204,7 +218,12 @@ def ConvertPosencAttentionToVectorPass
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
+  let options = !listconcat(Posenc_ToVectorOptions, [
+    Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
+           "Compute attention of bf16 by products of pairs">
+  ]);
 }
 
 def PosencSplitChunksPass

@@ -24,7 +24,12 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::init(32)};
   Option<bool> nativeBF16{
       *this, "native-bf16",
-      llvm::cl::desc("Leave conversions from f32 to bf16 to the backend"),
+      llvm::cl::desc("Leave conversions from f32 to bf16 and products of pairs "
+                     "of bf16 to the backend"),
+      llvm::cl::init(false)};
+  Option<bool> bf16Dots{
+      *this, "bf16-dots",
+      llvm::cl::desc("Compute attention of bf16 by products of pairs"),
       llvm::cl::init(false)};
   Option<uint64_t> prefetchDistance{
       *this, "prefetch-distance",

@@ -39,6 +39,8 @@ struct TargetSpec {
   uint64_t cpuFeatures = 0;
   /// Whether conversion from f32 to bf16 is an instruction.
   bool hasBF16Conversion = false;
+  /// Whether an instruction adds products of pairs of bf16 to f32.
+  bool hasBF16Dots = false;
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};
 

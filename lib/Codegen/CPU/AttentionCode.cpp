@@ -61,11 +61,15 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
   // costs to pack a key again for other queries, and to load and store sums
   // again for other keys.
   constexpr int64_t most = 246 << 10;
-  int64_t ofQuery =
-      4 * (alignTo(dim, tiles.lanes) + alignTo(valueDim, tiles.lanes) + 2);
-  int64_t ofKey =
-      4 * (getRowSize(dim) + getRowSize(valueDim) + tiles.getGroup());
+  int64_t pair = usesDots(op, target) ? 2 : 1, mostKeys = pair == 2 ? 128 : 96;
+  int64_t ofQuery = 4 * (alignTo(dim, tiles.lanes) / pair +
+                         alignTo(valueDim, tiles.lanes) + 2);
+  int64_t ofKey = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
+                       tiles.getGroup());
   int64_t rest = 4 * (tiles.getGroup() + 1) * dim;
+  // Rows have no place among keys that are words.
+  if (pair == 2)
+    rest += 4 * tiles.getGroup() * getRowSize(std::max(dim, valueDim));
   double least = std::numeric_limits<double>::infinity();
   tiles.heads = 1;
   tiles.queries = tiles.getGroup();
@@ -75,7 +79,7 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
     int64_t step = heads * tiles.getGroup();
     for (int64_t queries = step; ratio % heads == 0 && queries <= 256;
          queries += step)
-      for (int64_t keys = tiles.scoreRows; keys <= 96;
+      for (int64_t keys = tiles.scoreRows; keys <= mostKeys;
            keys += tiles.scoreRows) {
         double cost = 10.0 / queries + 1.0 / keys;
         bool fits = queries * ofQuery + keys * ofKey + rest <= most;
@@ -149,14 +153,16 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                              AttentionScratch &scratch)
     : op(op), tiles(AttentionTiles::get(op, target)), target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
-      valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()) {
+      valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
+      hasDots(usesDots(op, target)) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
   int64_t group = tiles.getGroup();
   int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
-  keys = allocate({numKeys, getRowSize(dim)});
+  int64_t pair = getPair();
+  keys = allocate({numKeys, getRowSize(dim / pair)});
   if (isDecode(op, target)) {
     int64_t heads = tiles.getHeadBlocks() * tiles.getHeadLanes();
     rows = allocate({heads, getRowSize(dim)});
@@ -178,13 +184,13 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
     return;
   }
   // Rows of queries and results come before and after all keys.
-  rows = valueDim <= dim && group <= numKeys
+  rows = !hasDots && valueDim <= dim && group <= numKeys
              ? keys
              : allocate({group, getRowSize(std::max(dim, valueDim))});
-  queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes), group});
+  queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes) / pair, group});
   sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
   scores = allocate({numKeys, group});
-  values = allocate({numKeys, getRowSize(valueDim)});
+  values = allocate({numKeys / pair, getRowSize(valueDim)});
   maxima = allocate({getNumGroups(), group});
   totals = allocate({getNumGroups(), group});
 }

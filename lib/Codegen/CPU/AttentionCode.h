@@ -104,10 +104,14 @@ struct AttentionCode {
   AttentionTiles tiles;
   VectorTarget target;
   int64_t dim, valueDim;
+  /// Whether products are those of pairs of bf16.
+  bool hasDots;
 
   /// Memory on the stack, f32: (group, dim, lane), (group, value dim, lane),
   /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
   /// of a group of queries or results.
+  /// Where there are pairs of bf16 (AttentionDots.h), a word is one of two
+  /// channels of queries and keys, and of two keys of scores and values.
   Value queries, sums, scores, keys, values, maxima, totals, rows;
   /// For one query: (key and head), (head, value dim), and for each block of
   /// heads vectors of the maxima and totals.
@@ -122,6 +126,8 @@ struct AttentionCode {
                 const VectorTarget &target, AttentionScratch &scratch);
 
   VectorType getVectorType() const;
+  /// Of so many channels or keys, what a product takes at once.
+  int64_t getPair() const { return hasDots ? 2 : 1; }
   /// Tasks for the heads of an entry.
   int64_t getHeadTasks() const;
   int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
@@ -279,6 +285,8 @@ public:
                        Value place, Value slot) const;
   void emitRow(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
                int64_t dim, Value to, Value row, Value slot) const;
+  /// Whether rows are neither normed nor rotated.
+  bool isPlain() const { return !norm && !rotation; }
 
 private:
   void emitNorm(ImplicitLocOpBuilder &builder, int64_t dim, Value to,
@@ -312,6 +320,8 @@ void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 /// Whether there is a better way, for one query.
 bool isDecode(AttentionOp op, const VectorTarget &target);
+/// Whether products are those of pairs of bf16.
+bool usesDots(AttentionOp op, const VectorTarget &target);
 /// Of how many tasks each takes parts of the keys, all for the same heads.
 Value emitNumShares(ImplicitLocOpBuilder &builder, const AttentionCode &code);
 /// Emits the better way, for a share of the keys from one to before another.

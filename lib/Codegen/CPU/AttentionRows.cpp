@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "AttentionDots.h"
 
 #include "ElementwiseBuilder.h"
 
@@ -165,11 +166,14 @@ static void transposeGroup(ImplicitLocOpBuilder &builder,
              [&](Value d) {
                for (int64_t i = 0; i < code.tiles.vectors; ++i) {
                  SmallVector<SmallVector<Value>> rows, dims;
-                 for (int64_t j = 0; j < lanes; ++j) {
+                 int64_t pair = toPanel ? code.getPair() : 1;
+                 Value first = builder.createOrFold<arith::DivUIOp>(
+                     d, createIndex(builder, pair));
+                 for (int64_t j = 0; j < lanes; ++j)
                    rows.push_back({createIndex(builder, i * lanes + j), d});
-                   dims.push_back({group, addIndex(builder, d, j),
+                 for (int64_t j = 0; j < lanes / pair; ++j)
+                   dims.push_back({group, addIndex(builder, first, j),
                                    createIndex(builder, i * lanes)});
-                 }
                  Value from = toPanel ? code.rows : panel;
                  Value to = toPanel ? panel : code.rows;
                  SmallVector<Value> vectors;
@@ -178,10 +182,14 @@ static void transposeGroup(ImplicitLocOpBuilder &builder,
                    vectors.push_back(toPanel ? value : body(value, i));
                  }
                  vectors = transpose(builder, vectors);
+                 if (toPanel)
+                   for (Value &vector : vectors)
+                     vector = body(vector, i);
+                 if (pair == 2)
+                   vectors = packPairs(builder, vectors);
                  for (auto [vector, at] :
                       llvm::zip_equal(vectors, toPanel ? dims : rows))
-                   storeVector(builder, toPanel ? body(vector, i) : vector, to,
-                               at);
+                   storeVector(builder, vector, to, at);
                }
              });
 }
@@ -316,6 +324,8 @@ void mlir::posenc::emitKeyRows(ImplicitLocOpBuilder &builder,
                            addIndex(builder, task.keyStart, key), key, zero);
     else
       rows.preparePosition(builder, task.batch, key, key, zero);
+    if (code.hasDots)
+      return emitKeyPairs(builder, code, rows, at, row);
     rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero);
   });
 }
@@ -328,12 +338,15 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   AttentionOp op = code.op;
   Value zero = createIndex(builder, 0);
   emitKeyRows(builder, code, rows, task, first, count);
-  createLoop(builder, zero, count, 1, [&](Value row) {
-    SmallVector<Value> at =
-        getKeyIndices(builder, op, task, addIndex(builder, first, row));
-    emitPlainRow(builder, code, op.getValue(), at, code.valueDim, code.values,
-                 row);
-  });
+  if (code.hasDots)
+    emitValuePairs(builder, code, task, first, count);
+  else
+    createLoop(builder, zero, count, 1, [&](Value row) {
+      SmallVector<Value> at =
+          getKeyIndices(builder, op, task, addIndex(builder, first, row));
+      emitPlainRow(builder, code, op.getValue(), at, code.valueDim, code.values,
+                   row);
+    });
   // Scores are computed for whole blocks of rows.
   int64_t step = code.tiles.scoreRows;
   Value rounded = builder.createOrFold<arith::CeilDivUIOp>(

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "AttentionDots.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -34,6 +35,11 @@ static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
     Value all = broadcast(builder, type, factor);
     for (auto [i, vector] : llvm::enumerate(vectors)) {
       Value before = sums[number * vectors.size() + i];
+      if (code.hasDots) {
+        result.push_back(onlySeen ? addSeenDots(builder, all, vector, before)
+                                  : addDots(builder, all, vector, before));
+        continue;
+      }
       Value sum = math::FmaOp::create(builder, all, vector, before);
       if (onlySeen) {
         Value isOut =
@@ -65,16 +71,16 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
     for (int64_t i = 0; i < tiles.scoreRows; ++i)
       rows.push_back(addIndex(builder, row, i));
     SmallVector<Value> start(tiles.scoreRows * tiles.vectors, none);
-    SmallVector<Value> scores =
-        createLoop(builder, zero, createIndex(builder, code.dim), 1, start,
-                   [&](Value d, ValueRange sums) {
-                     SmallVector<Value> keys;
-                     for (Value key : rows)
-                       keys.push_back(memref::LoadOp::create(
-                           builder, code.keys, ValueRange{key, d}));
-                     return addProducts(builder, code, keys, code.queries,
-                                        {block.group, d}, sums);
-                   });
+    SmallVector<Value> scores = createLoop(
+        builder, zero, createIndex(builder, code.dim / code.getPair()), 1,
+        start, [&](Value d, ValueRange sums) {
+          SmallVector<Value> keys;
+          for (Value key : rows)
+            keys.push_back(
+                memref::LoadOp::create(builder, code.keys, ValueRange{key, d}));
+          return addProducts(builder, code, keys, code.queries,
+                             {block.group, d}, sums);
+        });
     emitMasks(builder, code, block, row, isPartial, scores);
     SmallVector<Value> largest(before);
     for (auto [number, score] : llvm::enumerate(scores)) {
@@ -100,18 +106,22 @@ Value mlir::posenc::emitIsUnsafe(ImplicitLocOpBuilder &builder,
   int64_t lanes = code.tiles.lanes;
   int64_t vectors = (code.valueDim + lanes - 1) / lanes;
   SmallVector<Value> sums(std::min(vectors, most), none);
-  sums = createLoop(builder, createIndex(builder, 0), count, 1, sums,
-                    [&](Value row, ValueRange before) {
-                      SmallVector<Value> next(before);
-                      for (int64_t i = 0; i < vectors; ++i) {
-                        Value x =
-                            loadVector(builder, type, code.values,
-                                       {row, createIndex(builder, i * lanes)});
-                        Value &sum = next[i % next.size()];
-                        sum = math::FmaOp::create(builder, x, none, sum);
-                      }
-                      return next;
-                    });
+  Value end = builder.createOrFold<arith::CeilDivUIOp>(
+      count, createIndex(builder, code.getPair()));
+  sums = createLoop(
+      builder, createIndex(builder, 0), end, 1, sums,
+      [&](Value row, ValueRange before) {
+        SmallVector<Value> next(before);
+        for (int64_t i = 0; i < vectors; ++i) {
+          Value x = loadVector(builder, type, code.values,
+                               {row, createIndex(builder, i * lanes)});
+          Value &sum = next[i % next.size()];
+          sum = code.hasDots
+                    ? addUnsafePairs(builder, x, sum)
+                    : Value(math::FmaOp::create(builder, x, none, sum));
+        }
+        return next;
+      });
   Value all = sums.front();
   for (Value sum : ArrayRef(sums).drop_front())
     all = arith::AddFOp::create(builder, all, sum);
@@ -133,16 +143,18 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
   SmallVector<Value> columns;
   for (int64_t i = 0; i < numColumns; ++i)
     columns.push_back(addIndex(builder, d, i));
-  ValueRange sums =
-      createLoop(builder, block.firstRow, block.endRow, 1, start,
-                 [&](Value row, ValueRange before) {
-                   SmallVector<Value> values;
-                   for (Value column : columns)
-                     values.push_back(memref::LoadOp::create(
-                         builder, code.values, ValueRange{row, column}));
-                   return addProducts(builder, code, values, code.scores, {row},
-                                      before, onlySeen);
-                 });
+  Value pair = createIndex(builder, code.getPair());
+  Value from = builder.createOrFold<arith::DivUIOp>(block.firstRow, pair);
+  Value end = builder.createOrFold<arith::CeilDivUIOp>(block.endRow, pair);
+  ValueRange sums = createLoop(
+      builder, from, end, 1, start, [&](Value row, ValueRange before) {
+        SmallVector<Value> values;
+        for (Value column : columns)
+          values.push_back(memref::LoadOp::create(builder, code.values,
+                                                  ValueRange{row, column}));
+        return addProducts(builder, code, values, code.scores, {row}, before,
+                           onlySeen);
+      });
   for (auto [number, sum] : llvm::enumerate(sums)) {
     int64_t vector = number % tiles.vectors;
     SmallVector<Value> at{block.group, columns[number / tiles.vectors],

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "AttentionDots.h"
 
 #include "ElementwiseBuilder.h"
 
@@ -74,14 +75,25 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
     Value factor =
         emitExp2(builder, arith::SubFOp::create(builder, before, maximum));
     ValueRange sum = createLoop(
-        builder, block.firstRow, block.endRow, 1, none,
+        builder, block.firstRow, block.endRow, code.getPair(), none,
         [&, maximum = maximum](Value row, ValueRange sums) {
-          Value score = loadVector(builder, type, code.scores, {row, lane});
-          Value weight =
-              emitExp2(builder, arith::SubFOp::create(builder, score, maximum));
-          storeVector(builder, weight, code.scores, {row, lane});
-          return SmallVector<Value>{
-              arith::AddFOp::create(builder, sums.front(), weight)};
+          SmallVector<Value> weights;
+          for (int64_t i = 0; i < code.getPair(); ++i) {
+            Value score = loadVector(builder, type, code.scores,
+                                     {addIndex(builder, row, i), lane});
+            weights.push_back(emitExp2(
+                builder, arith::SubFOp::create(builder, score, maximum)));
+          }
+          // Pairs take the place of scores that are done.
+          Value stored =
+              code.hasDots ? packWeights(builder, weights) : weights.front();
+          Value place = builder.createOrFold<arith::DivUIOp>(
+              row, createIndex(builder, code.getPair()));
+          storeVector(builder, stored, code.scores, {place, lane});
+          Value sum = sums.front();
+          for (Value weight : weights)
+            sum = arith::AddFOp::create(builder, sum, weight);
+          return SmallVector<Value>{sum};
         });
     Value total = loadVector(builder, type, code.totals, at);
     storeVector(builder,

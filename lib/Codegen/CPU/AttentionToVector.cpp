@@ -16,6 +16,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -422,7 +423,8 @@ struct ConvertPosencAttentionToVector final
     getOperation().walk([&](AttentionOp op) { operations.push_back(op); });
     VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
                          streamTablesFrom, blockPositions, blockBelow},
-                        vectorBytes};
+                        vectorBytes,
+                        bf16Dots};
     AttentionScratch scratch;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> obstacle = getVectorObstacle(op)) {

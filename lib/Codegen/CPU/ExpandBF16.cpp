@@ -7,16 +7,20 @@
 //===----------------------------------------------------------------------===//
 //
 // Without AVX512-BF16 the backend makes a call of __truncsfbf2 of the rounding
-// to bf16, which no libgcc of Debian 12 has. arith-expand selects the NaN among
+// to bf16, which no libgcc of Debian 12 has, and cannot do without the
+// instruction that adds products of pairs. arith-expand selects the NaN among
 // vectors of bf16, which the backend takes apart lane by lane; here the choice
 // falls among 32-bit lanes.
 //
 //===----------------------------------------------------------------------===//
 
+#include "BF16Halves.h"
 #include "ElementwiseBuilder.h"
 
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -74,13 +78,42 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// Subnormal numbers are 0, before and after each product is added.
+struct ExpandDot : OpRewritePattern<x86vector::DotBF16Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(x86vector::DotBF16Op op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ElementwiseBuilder b(rewriter, loc, op.getSrc());
+    Value smallest = b.f32(0x1p-126);
+    Value sign = b.i32(0x80000000);
+    Type i32 = rewriter.getI32Type(), f32 = rewriter.getF32Type();
+    auto flush = [&](Value x) {
+      Value isSmall = arith::CmpFOp::create(
+          rewriter, loc, arith::CmpFPredicate::OLT,
+          math::AbsFOp::create(rewriter, loc, x), smallest);
+      Value signed0 = b.cast<arith::BitcastOp>(
+          f32, b.andi(b.cast<arith::BitcastOp>(i32, x), sign));
+      return b.select(isSmall, signed0, x);
+    };
+    BF16Halves x = splitBF16(rewriter, loc, op.getA());
+    BF16Halves y = splitBF16(rewriter, loc, op.getB());
+    Value sum = flush(op.getSrc());
+    for (auto [one, other] : {std::pair(x.odd, y.odd), {x.even, y.even}})
+      sum = flush(b.fma(flush(one), flush(other), sum));
+    rewriter.replaceOp(op, sum);
+    return success();
+  }
+};
+
 struct ExpandBF16 final
     : mlir::posenc::impl::PosencExpandBF16PassBase<ExpandBF16> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandTruncation, ExpandExtension>(&getContext());
+    patterns.add<ExpandDot, ExpandExtension, ExpandTruncation>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -18,12 +18,14 @@ namespace mlir::posenc {
 /// The options of the conversions to vectors; all sizes in bytes.
 struct VectorTarget : Tuning {
   unsigned vectorBytes;
+  /// Whether products of pairs of bf16 are added to f32 by an instruction.
+  bool hasBF16Dots = false;
 };
 
 /// On an `scf.forall` whose work is what it reads, not what it writes.
 constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
-/// On an `scf.execute_region` that needs what all iterations of the `scf.forall`
-/// before have left.
+/// On an `scf.execute_region` that needs what all iterations of the
+/// `scf.forall` before have left.
 constexpr llvm::StringLiteral kAfterAttrName = "after_all";
 /// On a `memref.alloca` that all iterations use.
 constexpr llvm::StringLiteral kSharedAttrName = "shared";

@@ -68,4 +68,5 @@ def main():
     print(" ".join(f"{name} {number}" for name, number in numbers.items()))
 
 
-main()
+if __name__ == "__main__":
+    main()

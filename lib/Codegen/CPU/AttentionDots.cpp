@@ -1,0 +1,190 @@
+//===- AttentionDots.cpp - attention by products of pairs -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionDots.h"
+
+#include "BF16Halves.h"
+#include "ElementwiseBuilder.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+bool mlir::posenc::usesDots(AttentionOp op, const VectorTarget &target) {
+  constexpr unsigned bytes = 64;
+  if (!target.hasBF16Dots || target.vectorBytes != bytes ||
+      isDecode(op, target))
+    return false;
+  for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
+    if (!getElementTypeOrSelf(tensor.getType()).isBF16())
+      return false;
+  // Logarithms of sums are f32, for those who merge parts by them: they want
+  // the scores of rows that are not rounded.
+  return !op.getLogSumInit() &&
+         cast<ShapedType>(op.getKey().getType()).getShape().back() % 2 == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+static Value bitCast(OpBuilder &builder, Location loc, Value vector,
+                     Type element) {
+  auto type = cast<VectorType>(vector.getType());
+  int64_t length = type.getNumElements() * type.getElementTypeBitWidth() /
+                   element.getIntOrFloatBitWidth();
+  return vector::BitCastOp::create(builder, loc,
+                                   VectorType::get({length}, element), vector);
+}
+
+SmallVector<Value> mlir::posenc::packPairs(ImplicitLocOpBuilder &builder,
+                                           ArrayRef<Value> vectors) {
+  SmallVector<Value> words;
+  for (size_t i = 0; i + 1 < vectors.size(); i += 2)
+    words.push_back(bitCast(
+        builder, builder.getLoc(),
+        joinBF16(builder, builder.getLoc(), {vectors[i], vectors[i + 1]}),
+        builder.getF32Type()));
+  return words;
+}
+
+Value mlir::posenc::packWeights(ImplicitLocOpBuilder &builder,
+                                MutableArrayRef<Value> weights) {
+  SmallVector<Value> bits;
+  for (Value &weight : weights) {
+    ElementwiseBuilder b(builder, builder.getLoc(), weight);
+    Value word = b.cast<arith::BitcastOp>(builder.getI32Type(), weight);
+    // Half a unit is added, so that a weight between two goes up: they are
+    // never negative.
+    bits.push_back(b.andi(b.addi(word, b.i32(0x8000)), b.i32(0xffff0000)));
+    weight = b.cast<arith::BitcastOp>(builder.getF32Type(), bits.back());
+  }
+  ElementwiseBuilder b(builder, builder.getLoc(), bits.front());
+  return b.cast<arith::BitcastOp>(builder.getF32Type(),
+                                  b.ori(b.shru(bits[0], b.i32(16)), bits[1]));
+}
+
+Value mlir::posenc::addDots(ImplicitLocOpBuilder &builder, Value a, Value b,
+                            Value sum) {
+  Location loc = builder.getLoc();
+  Type bf16 = builder.getBF16Type();
+  return x86vector::DotBF16Op::create(builder, sum.getType(), sum,
+                                      bitCast(builder, loc, a, bf16),
+                                      bitCast(builder, loc, b, bf16));
+}
+
+/// The even and the odd elements of words.
+static BF16Halves split(ImplicitLocOpBuilder &builder, Value words) {
+  Location loc = builder.getLoc();
+  return splitBF16(builder, loc,
+                   bitCast(builder, loc, words, builder.getBF16Type()));
+}
+
+Value mlir::posenc::addSeenDots(ImplicitLocOpBuilder &builder, Value values,
+                                Value weights, Value sum) {
+  BF16Halves x = split(builder, values), w = split(builder, weights);
+  ElementwiseBuilder b(builder, builder.getLoc(), sum);
+  for (auto [value, weight] : {std::pair(x.odd, w.odd), {x.even, w.even}}) {
+    Value isOut = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
+                                        weight, b.f32(0));
+    sum = b.select(isOut, sum, b.fma(value, weight, sum));
+  }
+  return sum;
+}
+
+Value mlir::posenc::addUnsafePairs(ImplicitLocOpBuilder &builder, Value words,
+                                   Value sum) {
+  BF16Halves x = split(builder, words);
+  ElementwiseBuilder b(builder, builder.getLoc(), sum);
+  return b.fma(x.odd, b.f32(0), b.fma(x.even, b.f32(0), sum));
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values
+//===----------------------------------------------------------------------===//
+
+static Value loadBF16(OpBuilder &builder, Location loc, Value tensor,
+                      ValueRange row, Value lane, int64_t length) {
+  SmallVector<Value> at(row);
+  at.push_back(lane);
+  auto type = VectorType::get({length}, builder.getBF16Type());
+  return vector::LoadOp::create(builder, loc, type, tensor, at);
+}
+
+void mlir::posenc::emitKeyPairs(ImplicitLocOpBuilder &builder,
+                                const AttentionCode &code,
+                                const AttentionRows &rows, ValueRange at,
+                                Value row) {
+  AttentionOp op = code.op;
+  Value zero = createIndex(builder, 0);
+  if (!rows.isPlain())
+    rows.emitRow(builder, op.getKey(), at, code.dim, code.rows, zero, zero);
+  forEachVector(
+      builder, builder.getLoc(), code.dim, 2 * code.tiles.lanes,
+      [&](OpBuilder &b, Location loc, Value lane, int64_t length) {
+        Value pairs;
+        if (rows.isPlain()) {
+          pairs = loadBF16(b, loc, op.getKey(), at, lane, length);
+        } else {
+          auto type = VectorType::get({length}, b.getF32Type());
+          Value wide = vector::LoadOp::create(b, loc, type, code.rows,
+                                              ValueRange{zero, lane});
+          pairs = arith::TruncFOp::create(b, loc, type.clone(b.getBF16Type()),
+                                          wide);
+        }
+        Value two = arith::ConstantIndexOp::create(b, loc, 2);
+        Value word = b.createOrFold<arith::DivUIOp>(loc, lane, two);
+        vector::StoreOp::create(b, loc, bitCast(b, loc, pairs, b.getF32Type()),
+                                code.keys, ValueRange{row, word});
+      });
+}
+
+void mlir::posenc::emitValuePairs(ImplicitLocOpBuilder &builder,
+                                  const AttentionCode &code,
+                                  const AttentionTask &task, Value first,
+                                  Value count) {
+  AttentionOp op = code.op;
+  Value zero = createIndex(builder, 0), two = createIndex(builder, 2);
+  int64_t dim = code.valueDim, lanes = code.tiles.lanes;
+  Value last = addIndex(builder, count, -1);
+  createLoop(builder, zero, count, 2, [&](Value row) {
+    Value next = addIndex(builder, row, 1);
+    Value isTwo =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, next, count);
+    SmallVector<SmallVector<Value>> at;
+    for (Value one : {row, minIndex(builder, next, last)})
+      at.push_back(
+          getKeyIndices(builder, op, task, addIndex(builder, first, one)));
+    Value pair = builder.createOrFold<arith::DivUIOp>(row, two);
+    if (int64_t rest = dim % lanes)
+      storeVector(builder, createSplat(builder, code.getVectorType(), 0),
+                  code.values, {pair, createIndex(builder, dim - rest)});
+    forEachVector(
+        builder, builder.getLoc(), dim, lanes,
+        [&](OpBuilder &nested, Location loc, Value lane, int64_t length) {
+          SmallVector<Value> bits;
+          for (ArrayRef<Value> one : at) {
+            Value x = loadBF16(nested, loc, op.getValue(), one, lane, length);
+            Value narrow = bitCast(nested, loc, x, nested.getI16Type());
+            ElementwiseBuilder b(nested, loc, narrow);
+            bits.push_back(b.cast<arith::ExtUIOp>(nested.getI32Type(), narrow));
+          }
+          ElementwiseBuilder b(nested, loc, bits.front());
+          Value high = b.shl(bits[1], b.i32(16));
+          Value isPair = vector::BroadcastOp::create(
+              nested, loc, b.like(nested.getI1Type()), isTwo);
+          Value words = b.ori(bits[0], b.select(isPair, high, b.i32(0)));
+          vector::StoreOp::create(
+              nested, loc, b.cast<arith::BitcastOp>(nested.getF32Type(), words),
+              code.values, ValueRange{pair, lane});
+        });
+  });
+}
