@@ -165,19 +165,22 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
     op.setKeyRotationAttr(rotation);
 }
 
-void ModelModule::buildAttentionFunctions(FrequenciesAttr frequencies) {
+void ModelModule::buildAttentionFunctions() {
   if (!config.attention)
     return;
   const AttentionConfig &attention = *config.attention;
   auto buildSet = [&](const Layer &layer, const std::string &suffix) {
-    buildAttention(frequencies, layer, suffix);
+    FrequenciesAttr mine = layerFrequencies.lookup(layer.type);
+    if (!mine)
+      mine = frequencies;
+    buildAttention(mine, layer, suffix);
     // Who sees what comes later decodes nothing.
     if (attention.isCausal)
-      buildDecode(frequencies, layer, suffix);
+      buildDecode(mine, layer, suffix);
   };
   ArrayRef<Layer> layers = attention.layers;
   // What is the same for all types needs no name.
-  if (!layers.front().type.empty() &&
+  if (!layers.front().type.empty() && layerFrequencies.empty() &&
       llvm::all_of(layers, [&](const Layer &layer) {
         return layer.isLike(layers.front());
       }))

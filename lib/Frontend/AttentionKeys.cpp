@@ -9,6 +9,7 @@
 #include "AttentionKeys.h"
 
 #include "HeadShape.h"
+#include "LayerTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -19,9 +20,6 @@ using llvm::StringLiteral;
 using llvm::StringRef;
 
 namespace {
-
-constexpr StringLiteral fullType = "full_attention";
-constexpr StringLiteral slidingType = "sliding_attention";
 
 class AttentionReader {
 public:
@@ -113,17 +111,23 @@ std::optional<int64_t> AttentionReader::readWindow() {
   Field<int64_t> window = reader.count(config, key);
   if (!isUsed.value.value_or(!facts.slidesOnRequest))
     return std::nullopt;
+  std::optional<int64_t> size = window.value;
   if (!config.find(key) && facts.defaultWindow != 0)
-    return facts.defaultWindow;
-  return window.value;
+    size = facts.defaultWindow;
+  if (size && facts.hasWholeWindow)
+    size = *size / 2 + 1;
+  return size;
 }
 
 /// The types of the layers where `layer_types` does not say them; nothing if
 /// all are alike.
 std::vector<std::string> AttentionReader::deriveTypes(bool hasWindow) {
-  if (!hasWindow)
-    return {};
-  std::string full = fullType.str(), sliding = slidingType.str();
+  std::vector<std::string> rotating;
+  for (const LayerRotation &rotation : model.rotations)
+    rotating.push_back(rotation.type);
+  if (!hasWindow || !rotating.empty())
+    return rotating;
+  std::string full = kFullLayers.str(), sliding = kSlidingLayers.str();
   switch (facts.sliding) {
   case SlidingLayers::All:
     return {};
@@ -170,13 +174,14 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   if (!areGiven) {
     // What the keys say comes without a name, as the config gives none; the
     // types that the model's code makes of them come with theirs.
-    result.layers.push_back({"", window});
+    if (model.rotations.empty())
+      result.layers.push_back({"", window});
     types = deriveTypes(window.has_value());
   }
   for (const std::string &type : types) {
-    bool slides = type == slidingType;
+    bool slides = type == kSlidingLayers;
     // Others have a state instead of keys, or see chunks of them.
-    if (!slides && type != fullType && type != "attention")
+    if (!slides && type != kFullLayers && type != "attention")
       continue;
     LayerAttention layer;
     layer.type = type;

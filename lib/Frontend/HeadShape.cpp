@@ -32,11 +32,12 @@ public:
 
   void read(ModelConfig &result) {
     heads = reader.count(places(config, keys.heads));
-    if (!heads.given())
+    numHeads = heads.given() ? heads.value.value_or(0) : row.defaultHeads;
+    if (!heads.given() && numHeads == 0)
       reader.missing(config, keys.heads[0]);
     hidden = reader.count(places(config, keys.hidden));
     headDim = reader.count(places(config, keys.headDim));
-    result.numHeads = heads.value.value_or(0);
+    result.numHeads = numHeads;
     result.numKeyValueHeads = readKeyHeads();
     result.headDim = readHeadDim();
     result.rotaryDim = readRotaryDim(result.headDim);
@@ -56,16 +57,24 @@ private:
   const ModelRow &row;
   const KeyNames &keys;
   Field<int64_t> heads, hidden, headDim;
+  int64_t numHeads = 0;
 };
 
 int64_t ShapeReader::readGivenKeyHeads() {
   Field<int64_t> given = reader.count(places(config, keys.keyHeads));
-  if (!given.given())
-    return heads.value.value_or(0);
-  if (heads.value && given.value && *heads.value % *given.value != 0)
-    reader.error(given.at(), "'" + given.name() + "' (" + Twine(*given.value) +
-                                 ") does not divide '" + heads.name() + "' (" +
-                                 Twine(*heads.value) + ")");
+  if (!given.given()) {
+    if (row.defaultKeyHeads == 0)
+      return numHeads;
+    if (numHeads % row.defaultKeyHeads != 0)
+      reader.missing(config, keys.keyHeads[0]);
+    return row.defaultKeyHeads;
+  }
+  if (given.value && numHeads % *given.value != 0)
+    reader.error(given.at(),
+                 "'" + given.name() + "' (" + Twine(*given.value) +
+                     ") does not divide '" +
+                     (heads.given() ? heads.name() : StringRef(keys.heads[0])) +
+                     "' (" + Twine(numHeads) + ")");
   return given.value.value_or(0);
 }
 
@@ -74,7 +83,7 @@ int64_t ShapeReader::readKeyHeads() {
   case KeyHeads::Given:
     return readGivenKeyHeads();
   case KeyHeads::AsQueries:
-    return heads.value.value_or(0);
+    return numHeads;
   case KeyHeads::One:
     return 1;
   case KeyHeads::Falcon: {

@@ -1,4 +1,4 @@
-//===- LayerTypes.cpp - one rotation for all layers -------------*- C++ -*-===//
+//===- LayerTypes.cpp - rotations by layer type -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,90 +8,244 @@
 
 #include "LayerTypes.h"
 
+#include "HeadShape.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <tuple>
 
 using namespace posenc::frontend;
 using llvm::StringRef;
 
-static constexpr llvm::StringLiteral unsupported =
-    "parameters per layer type are not supported yet";
-
-/// Whether the config says that every layer is of the kind that the usual
-/// keys speak of.
-static bool allFullAttention(const json::Value &config) {
-  const json::Member *types = ConfigReader::given(config, "layer_types");
-  return types && types->value.isArray() && !types->value.elements().empty() &&
-         llvm::all_of(types->value.elements(), [](const json::Value &type) {
-           return type.isString() && type.string() == "full_attention";
-         });
+bool Scaling::operator==(const Scaling &other) const {
+  auto tie = [](const Scaling &s) {
+    return std::tie(s.kind, s.factor, s.lowFreqFactor, s.highFreqFactor,
+                    s.betaFast, s.betaSlow, s.originalMaxPosition, s.truncate,
+                    s.attentionFactor, s.mscale, s.mscaleAllDim, s.list);
+  };
+  return tie(*this) == tie(other);
 }
 
-/// The sliding layers' own base, and with it their lack of a scaling.
-static bool checkSlidingTheta(ConfigReader &reader, const json::Value &config,
-                              const ModelRow &row, const ModelConfig &result) {
-  Field<double> own;
-  StringRef key = "rope_local_base_freq";
-  for (StringRef name : {"local_rope_theta", "rope_local_base_freq"})
-    if (Field<double> field = reader.number(config, name); field.given())
-      own = field, key = name;
-  if (own.bad() || (!own.given() && row.slidingTheta == 0))
+bool posenc::frontend::addLayerType(ConfigReader &reader, StringRef key,
+                                    StringRef name, const json::Value &at,
+                                    std::vector<std::string> &names) {
+  if (llvm::is_contained(names, name))
     return true;
-  double theta = own.value.value_or(row.slidingTheta);
-  if (theta == result.ropeTheta &&
-      result.scaling.kind == Scaling::Kind::Default)
-    return true;
-  reader.error(own.given() ? own.at() : config,
-               "the sliding layers have a base of their own, '" + key + "' (" +
-                   spelled(theta) + "): " + unsupported);
-  return false;
-}
-
-void posenc::frontend::checkLayerTypes(ConfigReader &reader,
-                                       const json::Value &config,
-                                       const ModelRow &row,
-                                       const RopeDictionaries &dicts,
-                                       const ModelConfig &result) {
-  // A dictionary keyed by layer type has been compared layer by layer.
-  if (dicts.perLayerType || allFullAttention(config))
-    return;
-  if (!checkSlidingTheta(reader, config, row, result))
-    return;
-  if (row.slidingUnscaled && result.scaling.kind != Scaling::Kind::Default)
-    reader.error(*dicts.main, "'" + dicts.name +
-                                  "' does not apply to the sliding layers of "
-                                  "'model_type' '" +
-                                  row.type + "': " + unsupported);
-}
-
-void posenc::frontend::readLayerTypes(ConfigReader &reader,
-                                      const json::Value &config,
-                                      ModelConfig &result) {
-  const json::Member *types = ConfigReader::given(config, "layer_types");
-  if (!types)
-    return;
-  if (!types->value.isArray())
-    return reader.error(types->value,
-                        "'layer_types' must be a list of strings, not " +
-                            json::describeKind(types->value));
   constexpr size_t maxTypes = 8;
-  std::vector<std::string> names;
-  for (const json::Value &type : types->value.elements()) {
-    if (!type.isString())
-      return reader.error(type, "'layer_types' must hold strings, not " +
-                                    json::describeKind(type));
-    StringRef name = type.string();
-    if (llvm::is_contained(names, name))
-      continue;
-    if (name.empty() || !llvm::all_of(name, [](char c) {
-          return llvm::isAlnum(c) || c == '_';
-        }))
-      return reader.error(type, "'layer_types' holds " + quoted(name) +
-                                    ", which cannot be part of a name in C");
-    if (names.size() == maxTypes)
-      return reader.error(type, "'layer_types' holds more than 8 names");
-    names.push_back(name.str());
+  if (name.empty() || !llvm::all_of(name, [](char c) {
+        return llvm::isAlnum(c) || c == '_';
+      })) {
+    reader.error(at, "'" + key + "' holds " + quoted(name) +
+                         ", which cannot be part of a name in C");
+    return false;
   }
-  if (names.size() > 1)
-    result.layerTypes = std::move(names);
+  if (names.size() == maxTypes) {
+    reader.error(at, "'" + key + "' holds more than 8 names");
+    return false;
+  }
+  names.push_back(name.str());
+  return true;
+}
+
+/// The different names in `layer_types`, in order.
+static std::vector<std::string> readLayerTypes(ConfigReader &reader,
+                                               const json::Value &config) {
+  std::vector<std::string> names;
+  StringRef key = "layer_types";
+  const json::Member *types = ConfigReader::given(config, key);
+  if (!types)
+    return {};
+  if (!types->value.isArray()) {
+    reader.error(types->value, "'" + key + "' must be a list of strings, not " +
+                                   json::describeKind(types->value));
+    return {};
+  }
+  for (const json::Value &type : types->value.elements()) {
+    if (!type.isString()) {
+      reader.error(type, "'" + key + "' must hold strings, not " +
+                             json::describeKind(type));
+      return {};
+    }
+    if (!addLayerType(reader, key, type.string(), type, names))
+      return {};
+  }
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// Rotations
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class RotationReader {
+public:
+  RotationReader(ConfigReader &reader, const json::Value &config,
+                 const ModelRow &row, const RopeDictionaries &dicts,
+                 ModelConfig &result)
+      : reader(reader), config(config), row(row), dicts(dicts), result(result) {
+  }
+
+  void read();
+
+private:
+  bool readOne(const RopeDictionaries &dicts, llvm::ArrayRef<Place> thetaPlaces,
+               LayerRotation &rotation);
+  std::optional<double> readSlidingTheta();
+  bool areAllFull() const;
+  void readSliding(std::vector<std::string> types);
+  void readLayers(std::vector<std::string> types);
+  void setRotations(std::vector<LayerRotation> rotations);
+
+  ConfigReader &reader;
+  const json::Value &config;
+  const ModelRow &row;
+  const RopeDictionaries &dicts;
+  ModelConfig &result;
+  Field<int64_t> maxPosition, original;
+};
+
+} // namespace
+
+/// A base may stand outside the dictionaries, too. `rotation` begins with the
+/// default. Returns false after an error.
+bool RotationReader::readOne(const RopeDictionaries &dicts,
+                             llvm::ArrayRef<Place> thetaPlaces,
+                             LayerRotation &rotation) {
+  llvm::SmallVector<Place, 4> all(thetaPlaces);
+  all.push_back({dicts.scaling, "rope_theta"});
+  all.push_back({dicts.parameters, "rope_theta"});
+  Field<double> theta = reader.number(all);
+  if (theta.value && *theta.value <= 0) {
+    reader.error(theta.at(), "'" + theta.name() +
+                                 "' must be greater than 0, not " +
+                                 spelled(*theta.value));
+    theta.value.reset();
+  }
+  rotation.theta = theta.value.value_or(rotation.theta);
+  const RopeType *type = readRopeType(reader, dicts);
+  if (type && dicts.main) {
+    RopeContext context{reader, *dicts.main, theta, maxPosition, original};
+    rotation.scaling = readScaling(*type, context);
+  }
+  return type && !theta.bad();
+}
+
+/// The base that the sliding layers have of their own, by a key or by the
+/// model's code.
+std::optional<double> RotationReader::readSlidingTheta() {
+  Field<double> own = reader.number(
+      {{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}});
+  if (own.value && *own.value <= 0)
+    reader.error(own.at(), "'" + own.name() + "' must be greater than 0, not " +
+                               spelled(*own.value));
+  if (!own.given() && row.slidingTheta == 0)
+    return std::nullopt;
+  return own.value.value_or(row.slidingTheta);
+}
+
+/// Whether the model's code lets all layers see everything, where there are no
+/// `layer_types`.
+bool RotationReader::areAllFull() const {
+  const json::Member *pattern =
+      ConfigReader::given(config, "sliding_window_pattern");
+  return pattern && pattern->value.isNumber() && pattern->value.number() == 1;
+}
+
+/// As one rotation where they are alike.
+void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
+  if (rotations.empty())
+    return;
+  // The full layers' is the model's.
+  const LayerRotation *main = &rotations.front();
+  for (const LayerRotation &rotation : rotations)
+    if (rotation.type == kFullLayers)
+      main = &rotation;
+  result.ropeTheta = main->theta;
+  result.scaling = main->scaling;
+  if (!llvm::all_of(rotations, [&](const LayerRotation &rotation) {
+        return rotation.isLike(*main);
+      }))
+    result.rotations = std::move(rotations);
+}
+
+/// One rotation for all layers, but perhaps for those that slide.
+void RotationReader::readSliding(std::vector<std::string> types) {
+  // A dictionary keyed by layer type has told their bases.
+  if (dicts.perLayerType)
+    return;
+  LayerRotation sliding{kSlidingLayers.str(), result.ropeTheta, result.scaling};
+  std::optional<double> theta = readSlidingTheta();
+  sliding.theta = theta.value_or(sliding.theta);
+  if (theta || row.slidingUnscaled)
+    sliding.scaling = Scaling();
+  if (types.empty() && !areAllFull())
+    types = {kSlidingLayers.str(), kFullLayers.str()};
+  std::vector<LayerRotation> rotations;
+  for (const std::string &type : types) {
+    rotations.push_back({type, result.ropeTheta, result.scaling});
+    if (type == kSlidingLayers)
+      rotations.back() = sliding;
+  }
+  setRotations(std::move(rotations));
+}
+
+/// A dictionary for each type of layers.
+void RotationReader::readLayers(std::vector<std::string> types) {
+  if (types.empty())
+    for (const LayerDictionary &layer : dicts.layers)
+      types.push_back(layer.type.str());
+  std::vector<LayerRotation> rotations;
+  bool isGood = !dicts.broken;
+  for (const std::string &type : types) {
+    auto layer = llvm::find_if(
+        dicts.layers, [&](const LayerDictionary &l) { return l.type == type; });
+    bool isSliding = type == kSlidingLayers;
+    if (layer == dicts.layers.end()) {
+      // Other types are none of attention.
+      if (!isSliding && type != kFullLayers)
+        continue;
+      reader.error(ConfigReader::given(config, "layer_types")->value,
+                   "'" + dicts.name + "' lacks the layer type '" + type + "'");
+      isGood = false;
+      continue;
+    }
+    LayerRotation rotation{type, row.defaultTheta, {}};
+    llvm::SmallVector<Place, 4> thetas = places(config, row.keys->theta);
+    if (isSliding) {
+      thetas = {{&config, "rope_local_base_freq"},
+                {&config, "local_rope_theta"}};
+      if (row.slidingTheta != 0)
+        rotation.theta = row.slidingTheta;
+    }
+    isGood &= readOne(getLayer(dicts, *layer), thetas, rotation);
+    rotations.push_back(std::move(rotation));
+  }
+  if (isGood)
+    setRotations(std::move(rotations));
+}
+
+void RotationReader::read() {
+  maxPosition = reader.count(places(config, row.keys->maxPosition));
+  original = reader.count(config, "original_max_position_embeddings");
+  std::vector<std::string> types = readLayerTypes(reader, config);
+  if (types.size() > 1)
+    result.layerTypes = types;
+  if (!dicts.layers.empty())
+    return readLayers(std::move(types));
+  LayerRotation rotation{"", row.defaultTheta, {}};
+  bool isGood = readOne(dicts, places(config, row.keys->theta), rotation);
+  result.ropeTheta = rotation.theta;
+  result.scaling = rotation.scaling;
+  if (isGood)
+    readSliding(std::move(types));
+}
+
+void posenc::frontend::readRotations(ConfigReader &reader,
+                                     const json::Value &config,
+                                     const ModelRow &row,
+                                     const RopeDictionaries &dicts,
+                                     ModelConfig &result) {
+  RotationReader(reader, config, row, dicts, result).read();
 }

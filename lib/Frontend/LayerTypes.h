@@ -1,4 +1,4 @@
-//===- LayerTypes.h - one rotation for all layers ---------------*- C++ -*-===//
+//===- LayerTypes.h - rotations by layer type -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,15 +16,20 @@
 
 namespace posenc::frontend {
 
-/// Reports a config whose layers rotate differently, by the key that says so.
-/// Which layers rotate at all is no concern here.
-void checkLayerTypes(ConfigReader &reader, const json::Value &config,
-                     const ModelRow &row, const RopeDictionaries &dicts,
-                     const ModelConfig &result);
+constexpr llvm::StringLiteral kFullLayers = "full_attention";
+constexpr llvm::StringLiteral kSlidingLayers = "sliding_attention";
 
-/// Reads the names of layers of several types, which become parts of C names.
-void readLayerTypes(ConfigReader &reader, const json::Value &config,
-                    ModelConfig &result);
+/// Adds a type that `key` holds to the different ones. They become parts of C
+/// names: one that cannot is an error, and so are too many.
+bool addLayerType(ConfigReader &reader, llvm::StringRef key,
+                  llvm::StringRef name, const json::Value &at,
+                  std::vector<std::string> &names);
+
+/// Reads the base and the scaling, for all layers or for those of each type,
+/// and the types. Which layers rotate at all is no concern here.
+void readRotations(ConfigReader &reader, const json::Value &config,
+                   const ModelRow &row, const RopeDictionaries &dicts,
+                   ModelConfig &result);
 
 } // namespace posenc::frontend
 

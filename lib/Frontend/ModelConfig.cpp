@@ -59,8 +59,6 @@ private:
   bool rotates();
   bool hasRopeKey() const;
   void readPairing(ModelConfig &result);
-  void readRope(const RopeDictionaries &dicts, ModelConfig &result);
-  Field<double> readTheta(const RopeDictionaries &dicts);
   std::optional<DType> readDType(const json::Value &object);
 
   ConfigReader &reader;
@@ -180,39 +178,6 @@ void ModelReader::readPairing(ModelConfig &result) {
   result.interleaved = interleave.value.value_or(result.interleaved);
 }
 
-Field<double> ModelReader::readTheta(const RopeDictionaries &dicts) {
-  llvm::SmallVector<Place, 4> thetaPlaces = places(*config, row->keys->theta);
-  thetaPlaces.push_back({dicts.scaling, "rope_theta"});
-  thetaPlaces.push_back({dicts.parameters, "rope_theta"});
-  Field<double> theta = reader.number(thetaPlaces);
-  if (theta.value && *theta.value <= 0) {
-    reader.error(theta.at(), "'" + theta.name() +
-                                 "' must be greater than 0, not " +
-                                 spelled(*theta.value));
-    theta.value.reset();
-  }
-  return theta;
-}
-
-void ModelReader::readRope(const RopeDictionaries &dicts, ModelConfig &result) {
-  Field<double> theta = readTheta(dicts);
-  result.ropeTheta = theta.value.value_or(row->defaultTheta);
-  Field<int64_t> maxPosition =
-      reader.count(places(*config, row->keys->maxPosition));
-  Field<int64_t> original =
-      reader.count(*config, "original_max_position_embeddings");
-  const RopeType *type = readRopeType(reader, dicts);
-  if (!type)
-    return;
-  if (dicts.main) {
-    RopeContext context{reader, *dicts.main, theta, maxPosition, original};
-    result.scaling = readScaling(*type, context);
-  }
-  if (!theta.bad())
-    checkLayerTypes(reader, *config, *row, dicts, result);
-  readLayerTypes(reader, *config, result);
-}
-
 static std::optional<DType> parseDType(StringRef name) {
   name.consume_front("torch.");
   return llvm::StringSwitch<std::optional<DType>>(name)
@@ -249,9 +214,14 @@ void ModelReader::read(ModelConfig &result) {
   result.modelType = modelType.str();
   readPairing(result);
   RopeDictionaries dicts = findRopeDictionaries(reader, *config);
-  readHeadShape(reader, *config, {dicts.scaling, dicts.parameters}, *row,
-                result);
-  readRope(dicts, result);
+  llvm::SmallVector<const json::Value *, 4> objects;
+  for (const json::Value *dict : {dicts.scaling, dicts.parameters})
+    if (dict)
+      objects.push_back(dict);
+  for (const LayerDictionary &layer : dicts.layers)
+    objects.push_back(layer.dict);
+  readHeadShape(reader, *config, objects, *row, result);
+  readRotations(reader, *config, *row, dicts, result);
   if (options.attention)
     readAttention(reader, *config, *row, options.qkNorm, result);
   std::optional<DType> dtype = readDType(*config);

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::posenc {
 
@@ -36,7 +37,11 @@ private:
   FloatAttr real(const std::optional<double> &value) {
     return value ? real(*value) : FloatAttr();
   }
-  Attribute getScaling();
+  using Scaling = ::posenc::frontend::Scaling;
+
+  Attribute getScaling(const Scaling &scaling);
+  /// Null after an error.
+  FrequenciesAttr getFrequencies(double theta, const Scaling &scaling);
   Type getElementType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
   func::FuncOp createFunction(StringRef name, ArrayRef<NamedType> arguments,
@@ -49,7 +54,7 @@ private:
   // AttentionFunctions.cpp
   using Layer = ::posenc::frontend::LayerAttention;
   LogicalResult checkAttention();
-  void buildAttentionFunctions(FrequenciesAttr frequencies);
+  void buildAttentionFunctions();
   void buildAttention(FrequenciesAttr frequencies, const Layer &layer,
                       const std::string &suffix);
   void buildDecode(FrequenciesAttr frequencies, const Layer &layer,
@@ -63,6 +68,9 @@ private:
   const ::posenc::frontend::ModelConfig &config;
   const ModuleBuilderOptions &options;
   ::posenc::frontend::DType dtype;
+  /// Of the layers of all types, or of one.
+  FrequenciesAttr frequencies;
+  llvm::StringMap<FrequenciesAttr> layerFrequencies;
 };
 
 } // namespace mlir::posenc

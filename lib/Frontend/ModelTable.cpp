@@ -72,6 +72,7 @@ static constexpr KeyNames latentKeys = [] {
 static constexpr KeyNames modernBertKeys = [] {
   KeyNames keys;
   keys.theta = {"global_rope_theta", "rope_theta"};
+  keys.window = {"local_attention", ""};
   return keys;
 }();
 
@@ -138,12 +139,14 @@ static constexpr ModelRow models[] = {
     row("gemma").headDim(256),
     row("gemma2").headDim(256).slides(4096, 2).queryScalar(256).softCap(50),
     row("gemma3")
+        .heads(8, 4)
         .headDim(256)
         .theta(1e6)
         .ownSlidingTheta(1e4)
         .slides(4096, 6)
         .queryScalar(256),
     row("gemma3_text")
+        .heads(8, 4)
         .headDim(256)
         .theta(1e6)
         .ownSlidingTheta(1e4)
@@ -166,7 +169,7 @@ static constexpr ModelRow models[] = {
     row("modernbert", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
-        .otherAttention(),
+        .slidesBothWays(128, 3),
     row("nemotron").partial(0.5),
     row("olmo3").unscaledSliding().slides(4096, 4),
     row("persimmon", persimmonKeys).partial(0.5),

@@ -68,6 +68,8 @@ struct AttentionRow {
   bool slidesOnRequest = false;
   SlidingLayers sliding = SlidingLayers::All;
   int64_t slidingPattern = 0;
+  /// A window's key counts the keys before a query and those after it.
+  bool hasWholeWindow = false;
   int64_t defaultWindow = 0;     // 0: none
   double defaultQueryScalar = 0; // 0: the head's size
   double defaultMultiplier = 0;  // 0: by the scalar
@@ -82,6 +84,8 @@ struct ModelRow {
   bool isInterleaved = false;
   double defaultTheta = 10000;
   double defaultPartial = 1;
+  int64_t defaultHeads = 0;     // 0: must be given
+  int64_t defaultKeyHeads = 0;  // 0: as many as query heads
   int64_t defaultHeadDim = 0;   // 0: hidden size / heads
   int64_t defaultRotaryDim = 0; // 0: from the partial factor
   /// The base of the sliding layers where it is one of its own, else 0.
@@ -116,6 +120,12 @@ struct ModelRow {
   constexpr ModelRow partial(double value) const {
     ModelRow copy = *this;
     copy.defaultPartial = value;
+    return copy;
+  }
+  constexpr ModelRow heads(int64_t queries, int64_t keys) const {
+    ModelRow copy = *this;
+    copy.defaultHeads = queries;
+    copy.defaultKeyHeads = keys;
     return copy;
   }
   constexpr ModelRow headDim(int64_t value) const {
@@ -161,6 +171,12 @@ struct ModelRow {
     copy.attention.slidingPattern = pattern;
     copy.attention.sliding =
         pattern ? SlidingLayers::EveryNth : SlidingLayers::All;
+    return copy;
+  }
+  /// The same in an encoder, over `window` keys and the query's own.
+  constexpr ModelRow slidesBothWays(int64_t window, int64_t pattern) const {
+    ModelRow copy = bidirectional().slides(window, pattern);
+    copy.attention.hasWholeWindow = true;
     return copy;
   }
   constexpr ModelRow slidesFromMaxWindow(bool onRequest) const {

@@ -15,12 +15,10 @@
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::ModelConfig;
-using ::posenc::frontend::Scaling;
 
 /// The scaling rule as an attribute, or null.
-Attribute ModelModule::getScaling() {
+Attribute ModelModule::getScaling(const Scaling &scaling) {
   MLIRContext *context = builder.getContext();
-  const Scaling &scaling = config.scaling;
   switch (scaling.kind) {
   case Scaling::Kind::Default:
     return {};
@@ -148,26 +146,39 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   func::ReturnOp::create(builder, loc, op.getResults());
 }
 
-OwningOpRef<ModuleOp> ModelModule::build() {
+FrequenciesAttr ModelModule::getFrequencies(double theta,
+                                            const Scaling &scaling) {
   auto emitError = [&] { return mlir::emitError(loc); };
   // The dialect bounds what a config does not: the size of a table's row.
-  auto frequencies = FrequenciesAttr::getChecked(
-      emitError, builder.getContext(), config.rotaryDim, real(config.ropeTheta),
-      getScaling());
+  return FrequenciesAttr::getChecked(emitError, builder.getContext(),
+                                     config.rotaryDim, real(theta),
+                                     getScaling(scaling));
+}
+
+OwningOpRef<ModuleOp> ModelModule::build() {
+  frequencies = getFrequencies(config.ropeTheta, config.scaling);
   if (!frequencies || failed(checkAttention()))
     return nullptr;
+  for (const ::posenc::frontend::LayerRotation &rotation : config.rotations)
+    layerFrequencies[rotation.type] =
+        getFrequencies(rotation.theta, rotation.scaling);
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
   builder.setInsertionPointToStart(module->getBody());
-  // One rotation serves all layers; layers of several types get it under the
-  // names of their types too.
-  std::vector<std::string> suffixes{""};
-  for (const std::string &type : config.layerTypes)
-    suffixes.push_back("_" + type);
-  for (const std::string &suffix : suffixes) {
+  auto buildRotation = [&](FrequenciesAttr frequencies,
+                           const std::string &suffix) {
     buildSincos(frequencies, suffix);
     buildRope(frequencies, suffix);
+  };
+  for (const ::posenc::frontend::LayerRotation &rotation : config.rotations)
+    buildRotation(layerFrequencies[rotation.type], "_" + rotation.type);
+  // Where one rotation serves all layers, those of several types get it under
+  // the names of their types too.
+  if (config.rotations.empty()) {
+    buildRotation(frequencies, "");
+    for (const std::string &type : config.layerTypes)
+      buildRotation(frequencies, "_" + type);
   }
-  buildAttentionFunctions(frequencies);
+  buildAttentionFunctions();
   return module;
 }
 

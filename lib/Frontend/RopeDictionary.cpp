@@ -8,6 +8,8 @@
 
 #include "RopeDictionary.h"
 
+#include "LayerTypes.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -24,20 +26,36 @@ static bool isPerLayerType(const json::Value &dict) {
   });
 }
 
-/// The dictionary that holds for all layer types, null after an error.
-static const json::Value *sameForAllLayers(ConfigReader &reader, StringRef name,
-                                           const json::Value &dict) {
-  const json::Member &first = dict.members().front();
-  for (const json::Member &other : dict.members().drop_front()) {
-    if (json::deepEqual(first.value, other.value))
+/// The dictionary that holds for all layer types; else they are in `result`.
+static const json::Value *readLayers(ConfigReader &reader, StringRef name,
+                                     const json::Value &dict,
+                                     RopeDictionaries &result) {
+  const json::Value &first = dict.members().front().value;
+  if (llvm::all_of(dict.members(), [&](const json::Member &other) {
+        return json::deepEqual(first, other.value);
+      }))
+    return &first;
+  result.name = name;
+  result.layers.clear();
+  std::vector<std::string> names;
+  for (const json::Member &member : dict.members()) {
+    if (member.value.isNull())
       continue;
-    reader.error(other.key, "'" + name + "' differs between the layer types " +
-                                quoted(first.name()) + " and " +
-                                quoted(other.name()) +
-                                ", which is not supported yet");
-    return nullptr;
+    if (!addLayerType(reader, name, member.name(), member.key, names)) {
+      result.broken = true;
+      continue;
+    }
+    if (!member.value.isObject()) {
+      reader.error(member.value, "'" + name + "' of the layer type " +
+                                     quoted(member.name()) +
+                                     " must be an object, not " +
+                                     json::describeKind(member.value));
+      result.broken = true;
+      continue;
+    }
+    result.layers.push_back({member.name(), &member.value});
   }
-  return &first.value;
+  return nullptr;
 }
 
 static const json::Value *findOne(ConfigReader &reader,
@@ -51,9 +69,7 @@ static const json::Value *findOne(ConfigReader &reader,
   const json::Value *dict = *field.value;
   if (isPerLayerType(*dict)) {
     result.perLayerType = true;
-    dict = sameForAllLayers(reader, name, *dict);
-    if (!dict)
-      result.broken = true;
+    dict = readLayers(reader, name, *dict, result);
   }
   return dict;
 }
@@ -87,12 +103,29 @@ posenc::frontend::findRopeDictionaries(ConfigReader &reader,
   RopeDictionaries result;
   result.scaling = findOne(reader, config, "rope_scaling", result);
   result.parameters = findOne(reader, config, "rope_parameters", result);
+  if (!result.layers.empty()) {
+    const json::Member *older = ConfigReader::given(config, "rope_scaling");
+    const json::Member *newer = ConfigReader::given(config, "rope_parameters");
+    if (older && newer && !json::deepEqual(older->value, newer->value))
+      reader.error(newer->value,
+                   "'rope_parameters' differs from 'rope_scaling'");
+    result.scaling = result.parameters = nullptr;
+    return result;
+  }
   result.main = result.parameters ? result.parameters : result.scaling;
   result.name = result.parameters ? "rope_parameters" : "rope_scaling";
   if (result.scaling && result.parameters &&
       !sameScaling(*result.scaling, *result.parameters))
     reader.error(*result.parameters,
                  "'rope_parameters' differs from 'rope_scaling'");
+  return result;
+}
+
+RopeDictionaries posenc::frontend::getLayer(const RopeDictionaries &dicts,
+                                            const LayerDictionary &layer) {
+  RopeDictionaries result;
+  result.parameters = result.main = layer.dict;
+  result.name = dicts.name;
   return result;
 }
 

@@ -14,6 +14,12 @@
 
 namespace posenc::frontend {
 
+/// What layers of one type have.
+struct LayerDictionary {
+  llvm::StringRef type;
+  const json::Value *dict;
+};
+
 /// `rope_scaling` and its successor `rope_parameters`, agreeing where both
 /// stand.
 struct RopeDictionaries {
@@ -25,9 +31,15 @@ struct RopeDictionaries {
   const json::Value *main = nullptr;
   /// There is one keyed by layer type.
   bool perLayerType = false;
+  /// Where that differs between the types: in place of all others.
+  std::vector<LayerDictionary> layers;
   /// An error was reported: nothing can be concluded from what is absent.
   bool broken = false;
 };
+
+/// Those of one of the layer types.
+RopeDictionaries getLayer(const RopeDictionaries &dicts,
+                          const LayerDictionary &layer);
 
 RopeDictionaries findRopeDictionaries(ConfigReader &reader,
                                       const json::Value &config);

@@ -197,14 +197,15 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
 // Functions to keep
 //===----------------------------------------------------------------------===//
 
-/// Of a config whose layers have attention of several types, `attention` and
-/// `decode` name the functions of all types where there are none for all.
+/// Of a config whose layers are of several types, a family names the functions
+/// of all types where there is none for all.
 static std::vector<std::string> expandTypes(ModuleOp module,
                                             ArrayRef<std::string> kernels) {
   std::vector<std::string> expanded;
   for (const std::string &kernel : kernels) {
     size_t before = expanded.size();
-    bool isFamily = kernel == "attention" || kernel == "decode";
+    bool isFamily =
+        llvm::is_contained({"sincos", "rope", "attention", "decode"}, kernel);
     if (isFamily && !module.lookupSymbol(kernel))
       for (auto function : module.getOps<FunctionOpInterface>())
         if (function.getName().starts_with(kernel + "_"))

@@ -45,6 +45,20 @@ struct Scaling {
   std::optional<double> attentionFactor, mscale, mscaleAllDim;
   /// Explicit: the frequencies themselves.
   std::vector<double> list;
+
+  bool operator==(const Scaling &other) const;
+};
+
+/// The angles of the layers of one type.
+struct LayerRotation {
+  /// The config's name for them.
+  std::string type;
+  double theta = 10000;
+  Scaling scaling;
+
+  bool isLike(const LayerRotation &other) const {
+    return theta == other.theta && scaling == other.scaling;
+  }
 };
 
 /// What the layers of one type have of their own.
@@ -76,7 +90,8 @@ struct AttentionConfig {
   bool isCausal = true;
   bool hasSinks = false;
   /// At least one, with different types. Where the model's code alone says
-  /// which layers slide, one without a type comes first, as the keys read.
+  /// which layers slide, one without a type comes first, as the keys read, if
+  /// all rotate alike.
   std::vector<LayerAttention> layers;
 };
 
@@ -93,9 +108,12 @@ struct ModelConfig {
   bool interleaved = false;
   double ropeTheta = 10000;
   Scaling scaling;
+  /// Where layers of several types do not rotate alike, what each type has
+  /// instead of these two; else empty.
+  std::vector<LayerRotation> rotations;
   DType dtype = DType::F32;
-  /// The different names in `layer_types`, in order, if there are several. The
-  /// rotation is the same for all; each has functions of its name.
+  /// The different names in `layer_types`, in order, if there are several: each
+  /// has functions of its name.
   std::vector<std::string> layerTypes;
   /// Absent if ReadOptions did not ask for it, and for models whose attention
   /// is of another kind.

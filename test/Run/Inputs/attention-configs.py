@@ -47,6 +47,36 @@ CONFIGS = {
     "deepseek": {"model_type": "deepseek_v3", "num_key_value_heads": 4,
                  "qk_nope_head_dim": 32, "qk_rope_head_dim": 16,
                  "v_head_dim": 24},
+    "gemma3": {
+        "model_type": "gemma3_text", "num_key_value_heads": 2, "head_dim": 32,
+        "sliding_window": 14, "sliding_window_pattern": 6,
+        "query_pre_attn_scalar": 16, "rope_theta": 1e6,
+        "rope_local_base_freq": 1e4, "max_position_embeddings": 131072,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    "gemma3-dict": {
+        "model_type": "gemma3_text", "num_key_value_heads": 2, "head_dim": 32,
+        "sliding_window": 14, "query_pre_attn_scalar": 16,
+        "layer_types": ["sliding_attention"] * 5 + ["full_attention"],
+        "rope_parameters": {
+            "full_attention": {"rope_type": "linear", "factor": 8.0,
+                               "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default",
+                                  "rope_theta": 1e4}}},
+    "olmo3": {
+        "model_type": "olmo3", "num_key_value_heads": 4,
+        "sliding_window": 10, "max_position_embeddings": 65536,
+        "layer_types": ["sliding_attention"] * 3 + ["full_attention"],
+        "rope_scaling": {
+            "rope_type": "yarn", "factor": 8.0, "beta_fast": 32,
+            "beta_slow": 1, "attention_factor": 1.2079441541679836,
+            "original_max_position_embeddings": 8192}},
+    "exaone4": {
+        "model_type": "exaone4", "num_key_value_heads": 2,
+        "sliding_window": 11, "sliding_window_pattern": "LLLG"},
+    "modernbert": {
+        "model_type": "modernbert", "global_rope_theta": 160000.0,
+        "local_rope_theta": 10000.0, "local_attention": 8,
+        "global_attn_every_n_layers": 3},
     "roformer": {"model_type": "roformer"},
 }
 # Another number for a key, and a function that is another then.
@@ -59,7 +89,20 @@ CHANGES = (
     ("mistral", "sliding_window", 10, "decode"),
     ("phi", "partial_rotary_factor", 0.5, "attention"),
     ("qwen3", "rms_norm_eps", 1e-1, "attention"),
+    ("gemma3", "rope_local_base_freq", 2e4, "attention_sliding_attention"),
+    ("gemma3", "rope_theta", 1e4, "decode_full_attention"),
+    ("olmo3", "rope_theta", 2e4, "rope_sliding_attention"),
+    ("modernbert", "local_attention", 10, "attention_sliding_attention"),
 )
+# A number that another function has nothing of: its results stay.
+SEPARATE = (
+    ("gemma3", "rope_local_base_freq", 2e4, "attention_full_attention"),
+    ("gemma3", "rope_theta", 1e5, "decode_sliding_attention"),
+    ("gemma3", "rope_scaling", None, "rope_sliding_attention"),
+    ("olmo3", "rope_scaling", None, "attention_sliding_attention"),
+)
+# Different configs for the same.
+ALIKE = (("gemma3", "gemma3-dict"),)
 TOKENS, KEYS, LENGTH = 19, 37, 23
 FOLDER, COMPILE, RUN = sys.argv[1:]
 
@@ -103,6 +146,19 @@ def list_functions(path, flags):
     return functions
 
 
+def compare(first, second, function, flags, code):
+    """Whether two configs have the same function, which the code says."""
+    outputs = []
+    for number in range(1 if function.startswith(("att", "dec")) else 2):
+        outputs.append(os.path.join(FOLDER, f"result{number}.npy"))
+    command = [RUN, f"--function={function}", *flags,
+               *list_functions(second, flags)[function]]
+    run(*command, first, *(f"--output=@{path}" for path in outputs))
+    expected = [f"--expected_output=@{path}" for path in outputs]
+    run(*command, first, *expected)
+    run(*command, second, *expected, code=code)
+
+
 def main():
     folder = FOLDER
     for number, name in enumerate(CONFIGS):
@@ -112,7 +168,7 @@ def main():
         every = [f"--dtype={dtype}"]
         if name == "qwen3":
             every.append("--qk-norm")
-        kernels = "rope,attention" if name == "roformer" else (
+        kernels = "rope,attention" if name in ("modernbert", "roformer") else (
             "rope,attention,decode")
         # As code for one of them, and as far as the dialect for all.
         output = "-" if name != "gpt_oss" else os.path.join(folder, "libx.so")
@@ -125,24 +181,31 @@ def main():
             if not any(f.startswith("attention") for f in functions):
                 sys.exit(f"{name}: {list(functions)}")
             for function, inputs in functions.items():
-                # Rotations are tested elsewhere.
-                if not function.startswith(("attention", "decode")[
-                        cache == "raw":]):
+                # Rotations that are the same for all are tested elsewhere.
+                kinds = ["attention", "decode"][cache == "raw":]
+                if "rope" not in functions:
+                    kinds += ["rope_", "sincos_"]
+                if not function.startswith(tuple(kinds)):
                     continue
                 print(name, cache, function, run(
                     RUN, path, f"--function={function}",
                     "--reference", *flags, *inputs).strip())
-    for name, key, value, function in CHANGES:
-        path = os.path.join(folder, f"{name}.json")
-        other = os.path.join(folder, "other.json")
-        write(other, name, [(key, value)])
-        flags = ["--dtype=f32"] + (["--qk-norm"] if name == "qwen3" else [])
-        inputs = list_functions(path, flags)[function]
-        result = os.path.join(folder, "result.npy")
-        command = [RUN, f"--function={function}", *flags, *inputs]
-        run(*command, other, f"--output=@{result}")
-        run(*command, other, f"--expected_output=@{result}")
-        run(*command, path, f"--expected_output=@{result}", code=3)
+    for changes, code in ((CHANGES, 3), (SEPARATE, 0)):
+        for name, key, value, function in changes:
+            path = os.path.join(folder, f"{name}.json")
+            other = os.path.join(folder, "other.json")
+            write(other, name, [(key, value)])
+            flags = ["--dtype=f32"] + (
+                ["--qk-norm"] if name == "qwen3" else [])
+            compare(other, path, function, flags, code)
+    for one, other in ALIKE:
+        paths = [os.path.join(folder, f"{name}.json") for name in (one, other)]
+        flags = ["--dtype=f32"]
+        functions = [list_functions(path, flags) for path in paths]
+        if functions[0] != functions[1]:
+            sys.exit(f"{one} has {functions[0]}, {other} {functions[1]}")
+        for function in functions[0]:
+            compare(*paths, function, flags, 0)
 
 
 main()

@@ -139,6 +139,34 @@ TEST(AttentionTest, LayersOfTheModelsCode) {
             ":512 full_attention: sliding_attention:512");
 }
 
+TEST(AttentionTest, LayersThatRotateInTheirWay) {
+  // None for both.
+  EXPECT_EQ(layers(config("gemma3_text")),
+            "sliding_attention:4096 full_attention:");
+  EXPECT_EQ(layers(config("gemma3_text", "\"sliding_window_pattern\": 1")),
+            ":4096 full_attention:");
+  EXPECT_EQ(layers(config("gemma3_text", "\"sliding_window\": null")),
+            "sliding_attention: full_attention:");
+  EXPECT_EQ(layers(config("gemma3_text",
+                          "\"sliding_window\": 512, \"layer_types\": "
+                          "[\"full_attention\", \"sliding_attention\"]")),
+            "full_attention: sliding_attention:512");
+  EXPECT_EQ(
+      layers(config("llama", "\"sliding_window\": 512, \"rope_parameters\": {"
+                             "\"sliding_attention\": {\"rope_theta\": 1e4}, "
+                             "\"full_attention\": {\"rope_theta\": 1e6}}")),
+      "sliding_attention:512 full_attention:");
+}
+
+TEST(AttentionTest, WindowsOfBothSides) {
+  // Half of it on either side of the query's own key.
+  EXPECT_EQ(layers(config("modernbert")),
+            "sliding_attention:65 full_attention:");
+  EXPECT_EQ(layers(config("modernbert", "\"local_attention\": 32")),
+            "sliding_attention:17 full_attention:");
+  EXPECT_FALSE(good(config("modernbert")).isCausal);
+}
+
 TEST(AttentionTest, LayersOfTheConfig) {
   std::string types = "\"layer_types\": [\"full_attention\", "
                       "\"sliding_attention\", \"full_attention\"]";

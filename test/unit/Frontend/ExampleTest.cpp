@@ -40,6 +40,8 @@ const Example examples[] = {
      DType::BF16},
     {"falcon-7b", 71, 1, 64, 64, false, 1e4, none, DType::BF16},
     {"gemma-2-9b", 16, 8, 256, 256, false, 1e4, none, DType::F32},
+    {"gemma-3-4b", 8, 4, 256, 256, false, 1e6, Scaling::Kind::Linear,
+     DType::BF16},
     {"gemma-7b", 16, 16, 256, 256, false, 1e4, none, DType::BF16},
     {"glm-4-9b", 32, 2, 128, 64, true, 1e4, none, DType::BF16},
     {"gpt-j-6b", 16, 16, 256, 64, true, 1e4, none, DType::F32},

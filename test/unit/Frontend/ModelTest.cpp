@@ -194,6 +194,81 @@ TEST(ModelTest, LayersThatAgree) {
       "layer_types": ["sliding_attention", "full_attention"]})");
 }
 
+/// The rotations of layer types, as `type:base`, and `/factor` if scaled.
+std::string rotations(llvm::StringRef text) {
+  std::string list;
+  for (const LayerRotation &rotation : good(text).rotations) {
+    list += (list.empty() ? "" : " ") + rotation.type + ":" +
+            std::to_string(int64_t(rotation.theta));
+    if (rotation.scaling.kind != Scaling::Kind::Default)
+      list += "/" + std::to_string(int64_t(rotation.scaling.factor));
+  }
+  return list;
+}
+
+TEST(ModelTest, LayersThatDiffer) {
+  std::string gemma = R"({"model_type": "gemma3_text",
+      "num_attention_heads": 4)";
+  EXPECT_EQ(rotations(gemma + "}"),
+            "sliding_attention:10000 full_attention:1000000");
+  EXPECT_EQ(good(gemma + "}").ropeTheta, 1e6);
+  // What these configs leave out.
+  ModelConfig bare = good(R"({"model_type": "gemma3_text"})");
+  EXPECT_EQ(bare.numHeads, 8);
+  EXPECT_EQ(bare.numKeyValueHeads, 4);
+  EXPECT_EQ(bare.headDim, 256);
+  std::string scaled = R"(, "rope_theta": 5e5, "rope_local_base_freq": 2e4,
+      "rope_scaling": {"rope_type": "linear", "factor": 8.0})";
+  EXPECT_EQ(rotations(gemma + scaled + "}"),
+            "sliding_attention:20000 full_attention:500000/8");
+  // The order of the config, which may have layers of one type only.
+  EXPECT_EQ(rotations(gemma + scaled + R"(, "layer_types": ["full_attention",
+      "sliding_attention"]})"),
+            "full_attention:500000/8 sliding_attention:20000");
+  ModelConfig sliding =
+      good(gemma + scaled + R"(, "layer_types": ["sliding_attention"]})");
+  EXPECT_TRUE(sliding.rotations.empty());
+  EXPECT_EQ(sliding.ropeTheta, 2e4);
+  EXPECT_EQ(sliding.scaling.kind, Scaling::Kind::Default);
+  ModelConfig full = good(gemma + scaled + R"(, "sliding_window_pattern": 1})");
+  EXPECT_TRUE(full.rotations.empty());
+  EXPECT_EQ(full.scaling.kind, Scaling::Kind::Linear);
+
+  EXPECT_EQ(rotations(R"({"model_type": "modernbert",
+      "num_attention_heads": 12, "hidden_size": 768,
+      "global_rope_theta": 80000.0, "local_rope_theta": 10000.0})"),
+            "sliding_attention:10000 full_attention:80000");
+  EXPECT_EQ(rotations(R"({"model_type": "olmo3", "num_attention_heads": 32,
+      "hidden_size": 4096, "max_position_embeddings": 65536,
+      "layer_types": ["sliding_attention", "full_attention"],
+      "rope_scaling": {"rope_type": "yarn", "factor": 8.0,
+        "original_max_position_embeddings": 8192}})"),
+            "sliding_attention:10000 full_attention:10000/8");
+}
+
+TEST(ModelTest, DictionariesOfLayers) {
+  std::string dict = R"("rope_parameters": {
+      "full_attention": {"rope_type": "linear", "factor": 8,
+                         "rope_theta": 1e6},
+      "sliding_attention": {"rope_type": "default"},
+      "unused": {"rope_type": "default", "rope_theta": 7}})";
+  std::string types = R"(, "layer_types": ["sliding_attention", "conv",
+      "full_attention"])";
+  EXPECT_EQ(rotations(llama(dict)),
+            "full_attention:1000000/8 sliding_attention:10000 unused:7");
+  // Layers of other kinds need none.
+  EXPECT_EQ(rotations(llama(dict + types)),
+            "sliding_attention:10000 full_attention:1000000/8");
+  // Bases may stand outside, too.
+  EXPECT_EQ(rotations(llama(dict + types + R"(, "rope_theta": 1e6,
+      "rope_local_base_freq": 3e4)")),
+            "sliding_attention:30000 full_attention:1000000/8");
+  // One type alone has no name.
+  ModelConfig one = good(llama(dict + R"(, "layer_types": ["unused"])"));
+  EXPECT_TRUE(one.rotations.empty());
+  EXPECT_EQ(one.ropeTheta, 7);
+}
+
 TEST(ScalingTest, Linear) {
   Scaling scaling =
       good(llama(R"("rope_scaling": {"type": "linear", "factor": 2.5})"))
