@@ -13,6 +13,7 @@
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/LLVMErrors.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -35,6 +36,21 @@ extern "C" const char posenc_prelude_x86_64_none[],
     posenc_prelude_aarch64_none_end[], posenc_prelude_aarch64_openmp[],
     posenc_prelude_aarch64_openmp_end[];
 
+/// The backend ends the process at an intrinsic that it has no instruction for,
+/// as a module may have one that was lowered for another target.
+static LogicalResult checkIntrinsics(ModuleOp module,
+                                     const TargetSpec &target) {
+  WalkResult result = module.walk([&](LLVM::CallIntrinsicOp op) {
+    if (target.hasBF16Conversion ||
+        !op.getIntrin().starts_with("llvm.x86.avx512bf16."))
+      return WalkResult::advance();
+    op.emitError() << "'" << op.getIntrin() << "' needs AVX512-BF16, which '"
+                   << target.name << "' does not have";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
                                         const TargetSpec &target, Stage from) {
   PosencToCPUOptions options;
@@ -55,7 +71,9 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
     buildPosencToVectorPipeline(manager, options);
   if (to >= Stage::Llvm && from < Stage::Llvm)
     buildVectorToLLVMPipeline(manager, options);
-  return manager.run(module);
+  if (failed(manager.run(module)))
+    return failure();
+  return to < Stage::Llvm ? success() : checkIntrinsics(module, target);
 }
 
 static StringRef getPrelude(const TargetSpec &target, Threads threads) {
