@@ -8,7 +8,8 @@
 # ===----------------------------------------------------------------------===#
 
 # same-bytes.py PROGRAM INPUT...: compiles each to every kind of output in
-# several folders, locales and environments.
+# several folders, locales and environments; in all but the first at once, as far
+# as --save-temps goes.
 
 import os
 import shutil
@@ -16,8 +17,11 @@ import subprocess
 import sys
 
 program, *sources = sys.argv[1:]
-KINDS = ["posenc.mlir", "linalg.mlir", "vector.mlir", "llvm.mlir",
-         "llvm-ir.ll", "asm.s", "obj.o", "static.a", "shared.so"]
+# Each with what --save-temps, of a shared library, calls it.
+KINDS = {"posenc.mlir": "x.posenc.mlir", "linalg.mlir": None,
+         "vector.mlir": "x.vector.mlir", "llvm.mlir": "x.llvm.mlir",
+         "llvm-ir.ll": "x.ll", "asm.s": "x.s", "obj.o": "x.o",
+         "static.a": None, "shared.so": "x.so"}
 SURROUNDINGS = [
     ("first", {}),
     ("second", {}),
@@ -33,7 +37,7 @@ SURROUNDINGS = [
 ]
 
 
-def compile_all(source, folder, environment):
+def compile_all(source, folder, environment, at_once):
     os.makedirs(folder)
     # Under the same name, at another place.
     name = "in" + os.path.splitext(source)[1]
@@ -43,18 +47,33 @@ def compile_all(source, folder, environment):
         name: value for name, value in os.environ.items()
         if name == "ASAN_OPTIONS"}
     outputs = {}
-    for kind in KINDS:
-        stem, suffix = kind.split(".")
+
+    def keep(kind, output):
+        path = os.path.join(folder, output)
+        if not os.path.exists(path):
+            return False
+        with open(path, "rb") as file:
+            outputs[kind, os.path.splitext(output)[1]] = file.read()
+        return True
+
+    def compile_one(*options):
         subprocess.run(
-            [program, name, "-o", f"x.{suffix}", f"--emit={stem}",
-             "--target=x86-64-v3", "--header=x.h"],
+            [program, name, "--target=x86-64-v3", "--header=x.h", *options],
             check=True, cwd=folder, env=full)
-        for output in (f"x.{suffix}", "x.h"):
-            path = os.path.join(folder, output)
-            if os.path.exists(path):
-                with open(path, "rb") as file:
-                    outputs[kind, output] = file.read()
-    assert outputs["shared.so", "x.h"]
+
+    for kind, temporary in KINDS.items():
+        stem, suffix = kind.split(".")
+        if at_once and temporary:
+            continue
+        compile_one("-o", f"x.{suffix}", f"--emit={stem}")
+        keep(kind, f"x.{suffix}")
+        keep(kind, "x.h")
+    if at_once:
+        compile_one("-o", "x.so", "--save-temps")
+        for kind, temporary in KINDS.items():
+            assert not temporary or keep(kind, temporary), kind
+        keep("shared.so", "x.h")
+    assert outputs["shared.so", ".h"]
     return outputs
 
 
@@ -62,9 +81,12 @@ for source in sources:
     stem = os.path.basename(source)
     expected = None
     for folder, environment in SURROUNDINGS:
-        outputs = compile_all(source, os.path.join(stem, folder), environment)
+        outputs = compile_all(source, os.path.join(stem, folder), environment,
+                              at_once=expected is not None)
         expected = expected or outputs
-        for key in expected:
+        for kind in KINDS:
+            assert any(key[0] == kind for key in outputs), kind
+        for key in outputs:
             assert outputs[key] == expected[key], (stem, folder, key)
     here = os.getcwd().encode()
     for key, content in expected.items():
