@@ -6,14 +6,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Runs the functions of a library on the CPU and on a device:
+"""Runs the functions of a module on the CPU and on a device:
 
-    compare-devices.py POSENC_RUN MODULE.mlir LIBRARY.so DRIVER_DIR DEVICE
+    compare-devices.py POSENC_RUN MODULE.mlir CPU.so DEVICE.so DRIVER_DIR DEVICE
 
 with inputs of two sizes each, and compares the hashes of their results. The
-module is what the library was made from, and what runs on Vulkan, for which
-there are no libraries; there one size is enough of compiling. The loader finds
-the device's driver in DRIVER_DIR.
+libraries were made from the module, which itself runs on Vulkan: there are no
+libraries for it, and one size is enough of compiling. The loader finds the
+device's driver in DRIVER_DIR.
 """
 
 import os
@@ -46,11 +46,11 @@ def make_inputs(signature, sizes):
 
 
 def main():
-    program, module, library, drivers, device = sys.argv[1:]
+    program, module, on_cpu, on_device, drivers, device = sys.argv[1:]
     with open(module, encoding="utf-8") as file:
         functions = re.findall(r"func\.func @(\w+)\((.*?)\) ->", file.read())
     is_vulkan = device.startswith("vulkan")
-    files = {"cpu": library, device: module if is_vulkan else library}
+    files = {"cpu": on_cpu, device: on_device}
     equal = 0
     for name, signature in functions:
         for sizes in SIZES[is_vulkan:]:
