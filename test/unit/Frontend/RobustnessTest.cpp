@@ -40,6 +40,19 @@ const char config[] = R"({
   "torch_dtype": "bfloat16"
 })";
 
+/// What the first cannot have beside its keys.
+const std::string layersConfig = R"({
+  "model_type": "gemma3_text", "num_attention_heads": 8,
+  "num_key_value_heads": 4, "rms_norm_eps": 1e-6, "sliding_window": 512,
+  "layer_types": ["sliding_attention", "full_attention"],
+  "rope_local_base_freq": 1e4, "max_position_embeddings": 4096,
+  "rope_parameters": {
+    "full_attention": {"rope_type": "linear", "factor": 8.0,
+                       "rope_theta": 1000000.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}
+  }
+})";
+
 /// Whatever the text, there is a config or an error, and every diagnostic
 /// points into the text.
 void check(llvm::StringRef text, const ReadOptions &options) {
@@ -68,11 +81,12 @@ void check(llvm::StringRef text) {
 }
 
 TEST(RobustnessTest, TheConfigItselfIsGood) {
-  for (const ReadOptions &options : {ReadOptions(), everything()}) {
-    Outcome outcome = read(config, options);
-    EXPECT_TRUE(outcome.config);
-    EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
-  }
+  for (const std::string &text : {std::string(config), layersConfig})
+    for (const ReadOptions &options : {ReadOptions(), everything()}) {
+      Outcome outcome = read(text, options);
+      EXPECT_TRUE(outcome.config);
+      EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+    }
 }
 
 TEST(RobustnessTest, EveryPrefix) {
@@ -92,8 +106,8 @@ TEST(RobustnessTest, MutatedBytes) {
   const llvm::StringRef tokens[] = {
       "null", "true", "-1",  "0",           "1e999",   "NaN",     "{}",
       "[]",   "\"\"", "0.5", "{\"a\": {}}", "\\ud800", "\xED\xA0"};
-  for (int round = 0; round != 20000; ++round) {
-    std::string text = config;
+  for (int round = 0; round != 30000; ++round) {
+    std::string text = round < 20000 ? config : layersConfig;
     for (unsigned left = 1 + random() % 4; left; --left) {
       size_t at = random() % text.size();
       switch (random() % 4) {
