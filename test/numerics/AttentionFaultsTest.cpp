@@ -239,10 +239,8 @@ AttentionCase getDotsCase() {
 const Fault kDotsFaults[] = {
     {"Control", "", ""},
     {"SwappedQueries",
-     "arith.shrui %*, %* : vector<16xi32> %* = arith.andi %*, %* : "
-     "vector<16xi32> %* = arith.ori",
-     "arith.shrui %$3, %$1 : vector<16xi32>\n%$2 = arith.andi %$0, %$4 : "
-     "vector<16xi32>\n%$5 = arith.ori"},
+     "arith.shli %*, %* : vector<16xi32> %* = arith.ori %*, %* :",
+     "arith.shli %$3, %$1 : vector<16xi32>\n%$2 = arith.ori %$0, %$4 :"},
     {"SwappedWeights",
      "arith.shrui %*, %* : vector<16xi32> %* = arith.ori %*, %* :",
      "arith.shrui %$4, %$1 : vector<16xi32>\n%$2 = arith.ori %$3, %$0 :"},

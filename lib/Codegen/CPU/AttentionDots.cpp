@@ -45,14 +45,29 @@ static Value bitCast(OpBuilder &builder, Location loc, Value vector,
                                    VectorType::get({length}, element), vector);
 }
 
+/// The bits of bf16 as the lower halves of words.
+static Value toLowHalves(OpBuilder &builder, Location loc, Value narrow) {
+  Value bits = bitCast(builder, loc, narrow, builder.getI16Type());
+  ElementwiseBuilder b(builder, loc, bits);
+  return b.cast<arith::ExtUIOp>(builder.getI32Type(), bits);
+}
+
 SmallVector<Value> mlir::posenc::packPairs(ImplicitLocOpBuilder &builder,
                                            ArrayRef<Value> vectors) {
+  Location loc = builder.getLoc();
   SmallVector<Value> words;
-  for (size_t i = 0; i + 1 < vectors.size(); i += 2)
-    words.push_back(bitCast(
-        builder, builder.getLoc(),
-        joinBF16(builder, builder.getLoc(), {vectors[i], vectors[i + 1]}),
-        builder.getF32Type()));
+  for (size_t i = 0; i + 1 < vectors.size(); i += 2) {
+    SmallVector<Value> halves;
+    for (Value vector : vectors.slice(i, 2)) {
+      auto type =
+          cast<VectorType>(vector.getType()).clone(builder.getBF16Type());
+      halves.push_back(toLowHalves(
+          builder, loc, arith::TruncFOp::create(builder, type, vector)));
+    }
+    ElementwiseBuilder b(builder, loc, halves.front());
+    Value word = b.ori(halves[0], b.shl(halves[1], b.i32(16)));
+    words.push_back(b.cast<arith::BitcastOp>(builder.getF32Type(), word));
+  }
   return words;
 }
 
@@ -173,9 +188,7 @@ void mlir::posenc::emitValuePairs(ImplicitLocOpBuilder &builder,
           SmallVector<Value> bits;
           for (ArrayRef<Value> one : at) {
             Value x = loadBF16(nested, loc, op.getValue(), one, lane, length);
-            Value narrow = bitCast(nested, loc, x, nested.getI16Type());
-            ElementwiseBuilder b(nested, loc, narrow);
-            bits.push_back(b.cast<arith::ExtUIOp>(nested.getI32Type(), narrow));
+            bits.push_back(toLowHalves(nested, loc, x));
           }
           ElementwiseBuilder b(nested, loc, bits.front());
           Value high = b.shl(bits[1], b.i32(16));
