@@ -14,7 +14,7 @@
 // CHECK-LABEL: func.func @full
 // CHECK-SAME: (%[[Q:.*]]: memref<2x?x4x64xf32>, %[[K:.*]]: memref<2x?x2x64xf32>, %[[V:.*]]: memref<2x?x2x64xf32>, %[[O:.*]]: memref<2x?x4x64xf32>)
 // CHECK-NOT: memref.alloc()
-// CHECK-DAG: %[[QT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<16x64x16xf32>
+// CHECK-DAG: %[[QT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<24x64x16xf32>
 // CHECK-DAG: %[[S:.*]] = memref.alloca() {alignment = 64 : i64} : memref<96x16xf32>
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<96x80xf32>
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 2, %{{.*}}) {
@@ -235,9 +235,11 @@ func.func @packed(%q: memref<?x2x8xf32>, %c: memref<?xi32>, %o: memref<?x2x8xf32
 // CHECK: vector.load %[[Q]]{{.*}} vector<1xbf16>
 // CHECK: vector.store %cst{{.*}}, %[[ROWS:[a-z0-9_]+]][%[[ROW:[a-z0-9]+]], %c0] : memref<96x16xf32>, vector<8xf32>
 // CHECK-NEXT: vector.load %[[V]]{{.*}} vector<4xbf16>
-// CHECK: vector.store %{{.*}}, %[[ROWS]][%[[ROW]], %c0]
 // CHECK: vector.load %[[V]]{{.*}} vector<2xbf16>
 // CHECK: vector.load %[[V]]{{.*}} vector<1xbf16>
+// CHECK: vector.store %{{.*}}, %[[ROWS]][%[[ROW]], %c0] : memref<96x16xf32>, vector<4xf32>
+// CHECK-NEXT: vector.store %{{.*}}, %[[ROWS]][%[[ROW]], %c4] : memref<96x16xf32>, vector<2xf32>
+// CHECK-NEXT: vector.store %{{.*}}, %[[ROWS]][%[[ROW]], %c6] : memref<96x16xf32>, vector<1xf32>
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c4
 // CHECK: vector.store %{{.*}}, %[[O]]{{.*}} vector<4xbf16>
 // CHECK: vector.store %{{.*}}, %[[O]]{{.*}} vector<2xbf16>

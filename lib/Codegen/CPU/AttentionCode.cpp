@@ -58,9 +58,9 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
   }
   // Threads may have stacks of 512 KiB, and the second cache is not larger:
   // what a query, a key and the table of a group's rotations take, and what it
-  // costs to pack a key again for other queries, and to load and store sums
+  // costs to bring a key again for other queries, and to load and store sums
   // again for other keys.
-  constexpr int64_t most = 246 << 10;
+  constexpr int64_t most = 392 << 10, mostQueries = 384;
   int64_t pair = usesDots(op, target) ? 2 : 1, mostKeys = pair == 2 ? 128 : 96;
   int64_t ofQuery = 4 * (alignTo(dim, tiles.lanes) / pair +
                          alignTo(valueDim, tiles.lanes) + 2);
@@ -74,14 +74,14 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
   tiles.heads = 1;
   tiles.queries = tiles.getGroup();
   tiles.keys = tiles.scoreRows;
-  // Packed keys serve all heads of a task.
+  // Packed keys serve all heads of a task, and so does a query's rotation.
   for (int64_t heads : {4, 2, 1}) {
     int64_t step = heads * tiles.getGroup();
-    for (int64_t queries = step; ratio % heads == 0 && queries <= 256;
+    for (int64_t queries = step; ratio % heads == 0 && queries <= mostQueries;
          queries += step)
       for (int64_t keys = tiles.scoreRows; keys <= mostKeys;
            keys += tiles.scoreRows) {
-        double cost = 10.0 / queries + 1.0 / keys;
+        double cost = 16.0 / queries + 1.0 / keys;
         bool fits = queries * ofQuery + keys * ofKey + rest <= most;
         if (!fits || cost >= least)
           continue;

@@ -74,6 +74,27 @@ static Value loadF32(OpBuilder &builder, Location loc, Value memref,
   return type == f32 ? value : arith::ExtFOp::create(builder, loc, f32, value);
 }
 
+/// Copies a row to one in f32. Not in a loop, which would become a call of
+/// memcpy.
+static void copyRow(OpBuilder &builder, Location loc, Value from,
+                    ValueRange row, Value to, Value toRow, int64_t dim,
+                    int64_t lanes) {
+  // Some loads at a time, so that none waits for another.
+  constexpr size_t most = 8;
+  SmallVector<std::pair<int64_t, int64_t>> parts = splitIntoVectors(dim, lanes);
+  for (ArrayRef rest(parts); !rest.empty();) {
+    ArrayRef some = rest.take_front(most);
+    rest = rest.drop_front(some.size());
+    SmallVector<Value> at, values;
+    for (auto [first, length] : some) {
+      at.push_back(arith::ConstantIndexOp::create(builder, loc, first));
+      values.push_back(loadF32(builder, loc, from, row, at.back(), length));
+    }
+    for (auto [value, lane] : llvm::zip_equal(values, at))
+      vector::StoreOp::create(builder, loc, value, to, ValueRange{toRow, lane});
+  }
+}
+
 void AttentionRows::emitNorm(ImplicitLocOpBuilder &builder, int64_t dim,
                              Value to, Value row) const {
   Location loc = builder.getLoc();
@@ -110,12 +131,7 @@ void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
                             ValueRange at, int64_t dim, Value to, Value row,
                             Value slot) const {
   Location loc = builder.getLoc();
-  forEachVector(builder, loc, dim, target.vectorBytes / 4,
-                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-                  vector::StoreOp::create(
-                      b, l, loadF32(b, l, tensor, at, lane, length), to,
-                      ValueRange{row, lane});
-                });
+  copyRow(builder, loc, tensor, at, to, row, dim, target.vectorBytes / 4);
   if (norm)
     emitNorm(builder, dim, to, row);
   if (rotation)
@@ -130,12 +146,8 @@ static void emitPlainRow(ImplicitLocOpBuilder &builder,
   if (int64_t rest = dim % code.tiles.lanes)
     storeVector(builder, createSplat(builder, code.getVectorType(), 0), to,
                 {row, createIndex(builder, dim - rest)});
-  forEachVector(builder, builder.getLoc(), dim, code.tiles.lanes,
-                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-                  vector::StoreOp::create(
-                      b, l, loadF32(b, l, tensor, at, lane, length), to,
-                      ValueRange{row, lane});
-                });
+  copyRow(builder, builder.getLoc(), tensor, at, to, row, dim,
+          code.tiles.lanes);
 }
 
 static void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
