@@ -207,7 +207,17 @@ const Fault kOneQueryFaults[] = {
     {"NoMax", "arith.subf %*, %* : vector<8xf32> %* = arith.cmpf ogt",
      "arith.maximumf %$0, %$0 : vector<8xf32>\n%$2 = arith.cmpf ogt"},
     {"MaxIsMin", "arith.cmpf ogt", "arith.cmpf olt"},
-    {"NoRescalingOfValues", "math.fma %*, %*, %*#", "arith.addf %$0, %$2#"},
+    {"NoRescalingOfValues",
+     "arith.mulf %*, %* : vector<8xf32> vector.store %*, %alloca*[%c0, %arg*]",
+     "arith.maximumf %$0, %$0 : vector<8xf32>\n"
+     "vector.store %$2, %$3[%c0, %$4]"},
+    {"NoRescalingOfTotals",
+     "arith.mulf %*, %* : vector<8xf32> vector.store %*, %alloca*[%c1, %c0]",
+     "arith.maximumf %$0, %$0 : vector<8xf32>\n"
+     "vector.store %$2, %$3[%c1, %c0]"},
+    {"TotalOfOldWeights",
+     "scf.yield %* : vector<8xf32> } else { scf.yield %*#1",
+     "scf.yield %$1#1 : vector<8xf32>\n} else {\nscf.yield %$1#1"},
     {"Exponent", "dense<23>", "dense<22>"},
     {"LastKeyTwice", "arith.cmpi sgt, %*, %cst* : vector<8xi32>",
      "arith.cmpi sge, %$0, %$1 : vector<8xi32>"},

@@ -166,7 +166,10 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   if (isDecode(op, target)) {
     int64_t heads = tiles.getHeadBlocks() * tiles.getHeadLanes();
     rows = allocate({heads, getRowSize(dim)});
-    decodeScores = allocate({tiles.keys * tiles.getHeadLanes()});
+    int64_t numScores = tiles.keys * tiles.getHeadLanes();
+    decodeProducts = allocate({numScores * tiles.lanes / 2});
+    decodeScores = allocate({numScores});
+    decodeWeights = allocate({numScores});
     decodeSums = allocate({heads, valueDim});
     decodeState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
     // Threads have parts of the keys to do where heads and entries are few.

@@ -113,9 +113,10 @@ struct AttentionCode {
   /// Where there are pairs of bf16 (AttentionDots.h), a word is one of two
   /// channels of queries and keys, and of two keys of scores and values.
   Value queries, sums, scores, keys, values, maxima, totals, rows;
-  /// For one query: (key and head), (head, value dim), and for each block of
-  /// heads vectors of the maxima and totals.
-  Value decodeScores, decodeSums, decodeState;
+  /// For one query: (key and head), products with half as many lanes as there
+  /// are; (key and head) twice, (head, value dim), and for each block of heads
+  /// vectors of the maxima and totals.
+  Value decodeProducts, decodeScores, decodeWeights, decodeSums, decodeState;
   /// Sums and the like of several parts of the keys, and memory for those of
   /// all tasks, if there is more than one part.
   Value mergedSums, mergedState, partials;

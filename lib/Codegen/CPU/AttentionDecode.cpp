@@ -12,15 +12,20 @@
 // lanes, and then all of them across lanes at once, into a vector of scores:
 // keys, and in each key query heads.
 //
+// A tile has three loops, one after the other, as none may wait for long chains
+// of another: products, sums across lanes, and exponentials. These know but the
+// maximum of what was before the tile. It seldom changes; when it does, they
+// are computed once more.
+//
 // A tile of keys, and one of values, is a page: both stay in the first cache
-// between being asked for and being used. Products with the keys ask for rows
-// of the tile's values and of the next keys, sums of values for the next keys
-// again and the next values: in order and beside the arithmetic, as many at a
-// time are dropped, and single ones now and then.
+// between being asked for and being used. Products with the keys ask for the
+// tile's values, sums of values for the next keys: in order and beside the
+// arithmetic, as many at a time are dropped.
 //
 // Where all key heads of a key stand side by side, a task takes them all: the
 // tile is then one of whole rows of heads, and is taken head by head from the
-// second cache, while the next one is asked for in the order of the memory.
+// second cache, while the next one is asked for in the order of the memory, and
+// twice: single ones are dropped now and then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,12 +63,6 @@ static int64_t getElementBytes(Value memref) {
 
 static constexpr int64_t kLineBytes = 64;
 
-/// Whether vectors of bf16 are split into even and odd elements, not halves.
-static bool areSplit(const AttentionCode &code, Value memref, int64_t dim) {
-  return getElementTypeOrSelf(memref.getType()).isBF16() &&
-         dim % (2 * code.tiles.lanes) == 0;
-}
-
 Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task, Value endKey)
     : b(builder), code(code), op(code.op), task(task),
@@ -73,6 +72,11 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()) {
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
+}
+
+bool Decode::areSplit(Value memref, int64_t dim) const {
+  return getElementTypeOrSelf(memref.getType()).isBF16() &&
+         dim % (2 * lanes) == 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,7 +111,7 @@ SmallVector<Value> Decode::load(Value memref, ValueRange row, Value lane,
                                 int64_t count) {
   SmallVector<Value> result;
   Type element = getElementTypeOrSelf(memref.getType());
-  bool split = areSplit(code, memref, type.getNumElements() * count);
+  bool split = areSplit(memref, type.getNumElements() * count);
   for (int64_t i = 0; i < count; i += split ? 2 : 1) {
     SmallVector<Value> at(row);
     at.push_back(addIndex(b, lane, i * lanes));
@@ -133,28 +137,28 @@ void Decode::prefetch(Value memref, ValueRange row, Value lane) {
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
-void Decode::prefetchBeside(Value firstKey, Value row, Value block,
-                            bool isKey) {
-  Value memref = isKey ? op.getKey() : op.getValue();
+void Decode::prefetchBeside(Value firstKey, Value row, Value block) {
+  bool isValue = code.tiles.keyHeads == 1;
+  Value memref = isValue ? op.getValue() : op.getKey();
   SmallVector<Value> at;
-  if (code.tiles.keyHeads == 1) {
-    at = getRow(firstKey, row, block, /*isNext=*/isKey);
-  } else if (isKey) {
+  if (isValue) {
+    at = getRow(firstKey, row, block, /*isNext=*/false);
+  } else {
     Value number = addIndex(b, mulIndex(b, block, code.tiles.keys), row);
     at = getNextRow(firstKey, number, /*ofRow=*/1);
-  } else {
-    return;
   }
   int64_t elements = kLineBytes / getElementBytes(memref);
   for (int64_t lane = 0; lane < code.dim; lane += elements)
     prefetch(memref, at, createIndex(b, lane));
 }
 
-/// Of as many vectors as there are lanes, the sum of each.
-Value Decode::sumLanes(SmallVector<Value> vectors) {
+SmallVector<Value> Decode::sumLanes(SmallVector<Value> vectors, size_t until) {
   // What moves between the parts of a vector that are 16 bytes comes last, when
   // there are few.
-  for (int64_t unit = 1, step = 0; vectors.size() > 1; ++step) {
+  int64_t unit = 1;
+  for (int64_t step = 0, count = lanes; vectors.size() > until;
+       ++step, count /= 2) {
+    bool isDone = static_cast<int64_t>(vectors.size()) != count;
     int64_t parts = std::min<int64_t>(lanes / unit, 4);
     SmallVector<int64_t> low, high;
     for (int64_t lane = 0; lane < lanes; ++lane) {
@@ -168,6 +172,8 @@ Value Decode::sumLanes(SmallVector<Value> vectors) {
     }
     if (step % 2 == 1)
       unit *= 4;
+    if (isDone)
+      continue;
     SmallVector<Value> next;
     for (size_t i = 0; i < vectors.size(); i += 2) {
       Value x = vectors[i], y = vectors[i + 1];
@@ -177,7 +183,7 @@ Value Decode::sumLanes(SmallVector<Value> vectors) {
     }
     vectors = std::move(next);
   }
-  return vectors.front();
+  return vectors;
 }
 
 /// Combines the lanes of all keys, for each head.
@@ -202,14 +208,14 @@ void Decode::forEachBlock(function_ref<void(Value block)> body) {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-void Decode::emitScores(Value firstKey, Value count, bool isWhole,
-                        Value block) {
+void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
+                          Value block) {
   Value zero = createIndex(b, 0), last = addIndex(b, count, -1);
   SmallVector<Value> start(lanes, createSplat(b, type, 0));
   int64_t step = hasLines ? kLineBytes / getElementBytes(op.getKey()) : lanes;
   // Split vectors come in pairs.
   int64_t vectors = std::max<int64_t>(step / lanes, 1);
-  if (arePacked || !areSplit(code, op.getKey(), code.dim))
+  if (arePacked || !areSplit(op.getKey(), code.dim))
     vectors = 1;
   else
     vectors = 2;
@@ -249,75 +255,124 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
       return next;
     };
     // What is asked for at a time is spread over the dims.
-    constexpr int64_t mostLines = 16;
+    constexpr int64_t mostLines = 8;
     int64_t numLines =
-        2 * keys * code.dim * getElementBytes(op.getKey()) / kLineBytes;
+        keys * code.dim * getElementBytes(op.getKey()) / kLineBytes;
     int64_t segments =
         hasLines ? std::max<int64_t>(numLines / mostLines, 1) : 1;
-    segments = std::gcd(std::gcd(code.dim / step, segments), 2 * keys);
+    segments = std::gcd(std::gcd(code.dim / step, segments), keys);
     SmallVector<Value> products = start;
     for (int64_t i = 0; i < segments; ++i) {
-      for (int64_t j = 0; hasLines && j < 2 * keys / segments; ++j) {
-        int64_t number = i * 2 * keys / segments + j;
-        prefetchBeside(firstKey, rows[number / 2], block, number % 2 == 1);
-      }
+      for (int64_t j = 0; hasLines && j < keys / segments; ++j)
+        prefetchBeside(firstKey, rows[i * keys / segments + j], block);
       int64_t size = code.dim / segments;
       products = createRolledLoop(b, createIndex(b, i * size),
                                   createIndex(b, (i + 1) * size), step,
                                   products, multiply);
     }
-    storeVector(b, sumLanes(products), code.decodeScores,
-                mulIndex(b, row, heads));
+    for (auto [i, sum] : llvm::enumerate(sumLanes(products, lanes / 2)))
+      storeVector(b, sum, code.decodeProducts, getProduct(row, i));
   });
 }
 
-Value Decode::emitWeights(Value count, bool isWhole, Value block) {
+void Decode::emitScores(Value count, bool isWhole) {
+  createLoop(b, createIndex(b, 0), count, keys, [&](Value row) {
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < lanes / 2; ++i)
+      sums.push_back(
+          loadVector(b, type, code.decodeProducts, getProduct(row, i)));
+    Value score = sumLanes(sums, 1).front();
+    if (!isWhole)
+      score = maskScores(score, subIndex(b, count, row));
+    storeVector(b, score, code.decodeScores, mulIndex(b, row, heads));
+  });
+}
+
+std::pair<Value, Value> Decode::emitWeight(Value row, Value maximum) {
+  Value at = mulIndex(b, row, heads);
+  Value score = loadVector(b, type, code.decodeScores, at);
+  Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
+  storeVector(b, weight, code.decodeWeights, at);
+  return {score, weight};
+}
+
+void Decode::emitWeights(Value count, Value block) {
   Value zero = createIndex(b, 0);
   SmallVector<Value> atMaximum{mulIndex(b, block, 2), zero};
   SmallVector<Value> atTotal{addIndex(b, mulIndex(b, block, 2), 1), zero};
   Value before = loadVector(b, type, code.decodeState, atMaximum);
-  int64_t numVectors = code.tiles.keys / keys;
-  SmallVector<Value> scores;
-  Value maximum = before;
-  VectorType integers = type.clone(b.getI32Type());
-  Value minusInfinity =
-      createSplat(b, type, -std::numeric_limits<double>::infinity());
-  for (int64_t i = 0; i < numVectors; ++i) {
-    Value score =
-        loadVector(b, type, code.decodeScores, createIndex(b, i * lanes));
-    if (!isWhole) {
-      SmallVector<int32_t> numbers;
-      for (int64_t lane = 0; lane < lanes; ++lane)
-        numbers.push_back(i * keys + lane / heads);
-      Value keyOfLane = arith::ConstantOp::create(
-          b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
-      Value end = broadcast(
-          b, integers, arith::IndexCastOp::create(b, b.getI32Type(), count));
-      Value isKey =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyOfLane, end);
-      score = arith::SelectOp::create(b, isKey, score, minusInfinity);
-    }
-    maximum = createMax(b, score, maximum);
-    scores.push_back(score);
+  ValueRange tile = createLoop(
+      b, zero, count, keys, {before, createSplat(b, type, 0)},
+      [&](Value row, ValueRange carried) {
+        auto [score, weight] = emitWeight(row, before);
+        return SmallVector<Value>{createMax(b, score, carried[0]),
+                                  arith::AddFOp::create(b, carried[1], weight)};
+      });
+  Value isLarger =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, tile[0], before);
+  Value isAnyLarger =
+      vector::ReductionOp::create(b, vector::CombiningKind::OR, isLarger);
+  auto sum = scf::IfOp::create(b, type, isAnyLarger, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(sum.elseBlock());
+    scf::YieldOp::create(b, tile[1]);
+    b.setInsertionPointToStart(sum.thenBlock());
+    scf::YieldOp::create(b, changeMaximum(before, tile[0], count, block));
   }
-  maximum =
-      acrossKeys(maximum, [&](Value x, Value y) { return createMax(b, x, y); });
-  storeVector(b, maximum, code.decodeState, atMaximum);
-  Value sum;
-  for (auto [i, score] : llvm::enumerate(scores)) {
-    Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
-    storeVector(b, weight, code.decodeScores, createIndex(b, i * lanes));
-    sum = sum ? Value(arith::AddFOp::create(b, sum, weight)) : weight;
-  }
-  Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
   Value total = loadVector(b, type, code.decodeState, atTotal);
-  storeVector(b, math::FmaOp::create(b, total, factor, sum), code.decodeState,
-              atTotal);
-  return factor;
+  storeVector(b, arith::AddFOp::create(b, total, sum.getResult(0)),
+              code.decodeState, atTotal);
 }
 
-void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
-                        Value factor) {
+Value Decode::changeMaximum(Value before, Value maxima, Value count,
+                            Value block) {
+  Value zero = createIndex(b, 0);
+  Value maximum =
+      acrossKeys(maxima, [&](Value x, Value y) { return createMax(b, x, y); });
+  SmallVector<Value> atMaximum{mulIndex(b, block, 2), zero};
+  SmallVector<Value> atTotal{addIndex(b, mulIndex(b, block, 2), 1), zero};
+  storeVector(b, maximum, code.decodeState, atMaximum);
+  Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
+  auto scale = [&](Value memory, ValueRange at, Value by) {
+    Value sum = loadVector(b, type, memory, at);
+    storeVector(b, arith::MulFOp::create(b, sum, by), memory, at);
+  };
+  scale(code.decodeState, atTotal, factor);
+  for (int64_t h = 0; h < heads; ++h) {
+    Value by = ofHead(factor, h);
+    createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
+      scale(code.decodeSums, {getRowOfHead(block, h), d}, by);
+    });
+  }
+  ValueRange sum =
+      createRolledLoop(b, zero, count, keys, createSplat(b, type, 0),
+                       [&](Value row, ValueRange sums) {
+                         Value weight = emitWeight(row, maximum).second;
+                         return SmallVector<Value>{
+                             arith::AddFOp::create(b, sums.front(), weight)};
+                       });
+  return sum.front();
+}
+
+Value Decode::maskScores(Value scores, Value count) {
+  VectorType integers = type.clone(b.getI32Type());
+  SmallVector<int32_t> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(lane / heads);
+  Value keyOfLane = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
+  Value end = broadcast(b, integers,
+                        arith::IndexCastOp::create(b, b.getI32Type(), count));
+  Value isKey =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyOfLane, end);
+  return arith::SelectOp::create(
+      b, isKey, scores,
+      createSplat(b, type, -std::numeric_limits<double>::infinity()));
+}
+
+void Decode::emitValues(Value firstKey, Value count, bool isWhole,
+                        Value block) {
   Value zero = createIndex(b, 0);
   // As many sums as scores, of at least two vectors.
   int64_t few = std::min(heads, lanes / 2);
@@ -325,17 +380,16 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
   while (code.valueDim / lanes % vectors != 0)
     --vectors;
   int64_t columns = vectors * lanes;
-  SmallVector<Value> factors;
-  for (int64_t h = 0; h < heads; ++h)
-    factors.push_back(ofHead(factor, h));
   SmallVector<Value> start(vectors * few, createSplat(b, type, 0));
   // Beside the arithmetic on a row of a pass over columns, as much of the next
   // tile is asked for: all in all that tile, in order.
   int64_t elements = kLineBytes / getElementBytes(op.getValue());
   int64_t numColumns = code.valueDim / columns;
   int64_t size = isWhole ? std::gcd(code.tiles.keys, numColumns) : 1;
+  bool isTwice = code.tiles.keyHeads > 1;
+  int64_t rowsPerLine = isTwice ? 1 : std::max<int64_t>(elements / columns, 1);
   // Where rows are in pages is computed once for all columns, if they are few.
-  int64_t step = op.getBlockTable() ? std::gcd(size, 16) : 1;
+  int64_t step = std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine);
   for (int64_t firstHead = 0; firstHead < heads; firstHead += few) {
     bool isAsking = isWhole && hasLines && firstHead == 0;
     createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
@@ -349,7 +403,7 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
           Value weight = broadcast(
               b, type,
               memref::LoadOp::create(
-                  b, code.decodeScores,
+                  b, code.decodeWeights,
                   addIndex(b, mulIndex(b, row, heads), firstHead + h)));
           for (auto [v, value] : llvm::enumerate(values)) {
             Value &sum = next[v * few + h];
@@ -371,12 +425,13 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
               SmallVector<Value> next(s);
               for (int64_t i = 0; i < step; ++i) {
                 Value mine = addIndex(b, row, i);
-                if (isAsking) {
+                if (isAsking && i % rowsPerLine == 0) {
                   Value at = addIndex(
                       b, lane, mulIndex(b, subIndex(b, mine, first), columns));
                   for (int64_t j = 0; j < columns; j += elements) {
                     prefetch(op.getKey(), ahead, addIndex(b, at, j));
-                    prefetch(op.getValue(), ahead, addIndex(b, at, j));
+                    if (isTwice)
+                      prefetch(op.getValue(), ahead, addIndex(b, at, j));
                   }
                 }
                 next = emitRow(mine, next);
@@ -394,9 +449,7 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
           SmallVector<Value> at{getRowOfHead(block, firstHead + h),
                                 addIndex(b, d, v * lanes)};
           Value before = loadVector(b, type, code.decodeSums, at);
-          storeVector(b,
-                      math::FmaOp::create(b, before, factors[firstHead + h],
-                                          sums[v * few + h]),
+          storeVector(b, arith::AddFOp::create(b, before, sums[v * few + h]),
                       code.decodeSums, at);
         }
     });
@@ -405,160 +458,9 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole, Value block,
 
 void Decode::emitTile(Value firstKey, Value count, bool isWhole) {
   forEachBlock([&](Value block) {
-    emitScores(firstKey, count, isWhole, block);
-    Value factor = emitWeights(count, isWhole, block);
-    emitValues(firstKey, count, isWhole, block, factor);
+    emitProducts(firstKey, count, isWhole, block);
+    emitScores(count, isWhole);
+    emitWeights(count, block);
+    emitValues(firstKey, count, isWhole, block);
   });
-}
-
-//===----------------------------------------------------------------------===//
-// Beginning and end
-//===----------------------------------------------------------------------===//
-
-void Decode::emitQueries(const AttentionRows &rows) {
-  Value scale = createSplat(b, type, op.getScoreScale() * llvm::numbers::log2e);
-  bool split = !arePacked && areSplit(code, op.getKey(), code.dim);
-  int64_t vectors = split ? 2 : 1;
-  SmallVector<int64_t> even, odd;
-  for (int64_t i = 0; i < lanes; ++i) {
-    even.push_back(2 * i);
-    odd.push_back(2 * i + 1);
-  }
-  Value zero = createIndex(b, 0), dim = createIndex(b, code.dim);
-  rows.preparePosition(b, task.batch, task.firstToken, task.firstPlace, zero);
-  createLoop(b, zero, createIndex(b, code.tiles.heads), 1, [&](Value head) {
-    SmallVector<Value> at =
-        getRowIndices(task.batch, addIndex(b, task.queryHead, head),
-                      task.firstToken, op.getQueryHeadDim());
-    Value size = createIndex(b, headsPerBlock);
-    Value block = b.createOrFold<arith::DivUIOp>(head, size);
-    Value row = addIndex(b, mulIndex(b, block, heads),
-                         b.createOrFold<arith::RemUIOp>(head, size));
-    rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, zero);
-    createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
-      SmallVector<Value> parts;
-      for (int64_t i = 0; i < vectors; ++i) {
-        Value part =
-            loadVector(b, type, code.rows, {row, addIndex(b, d, i * lanes)});
-        parts.push_back(arith::MulFOp::create(b, part, scale));
-      }
-      if (split)
-        parts = {vector::ShuffleOp::create(b, parts[0], parts[1], even),
-                 vector::ShuffleOp::create(b, parts[0], parts[1], odd)};
-      for (auto [i, part] : llvm::enumerate(parts))
-        storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
-    });
-  });
-  // Lanes that are no head.
-  SmallVector<int64_t> none;
-  for (int64_t row = 0, e = code.tiles.getHeadBlocks() * heads; row < e; ++row)
-    if (row % heads >= headsPerBlock ||
-        row / heads * headsPerBlock + row % heads >= code.tiles.heads)
-      none.push_back(row);
-  createLoop(b, zero, dim, none.empty() ? code.dim : lanes, [&](Value d) {
-    for (int64_t row : none)
-      storeVector(b, createSplat(b, type, 0), code.rows,
-                  {createIndex(b, row), d});
-  });
-}
-
-void Decode::start(Value isFirst) {
-  Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
-  Value sinks = op.getSinks();
-  forEachBlock([&](Value block) {
-    Value maximum = createSplat(b, type, -FLT_MAX), total = none;
-    if (sinks) {
-      // All lanes have the maximum of their head, but only those of the first
-      // key have its part of the sum, and only in the first part of the keys.
-      SmallVector<Value> logits;
-      for (int64_t i = 0; i < lanes; ++i) {
-        Value head = getHead(block, std::min(i % heads, headsPerBlock - 1));
-        head = minIndex(b, head, createIndex(b, code.tiles.heads - 1));
-        logits.push_back(memref::LoadOp::create(
-            b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
-      }
-      ElementwiseBuilder e(b, b.getLoc(), maximum);
-      Value logit = e.mul(vector::FromElementsOp::create(b, type, logits),
-                          e.f32(llvm::numbers::log2e));
-      maximum = createMax(b, logit, maximum);
-      SmallVector<float> isFirstKey;
-      for (int64_t i = 0; i < lanes; ++i)
-        isFirstKey.push_back(i < heads ? 1 : 0);
-      total = e.mul(emitExp2(b, e.sub(logit, maximum)),
-                    arith::ConstantOp::create(
-                        b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
-      if (isFirst)
-        total = arith::SelectOp::create(b, isFirst, total, none);
-    }
-    Value row = mulIndex(b, block, 2);
-    storeVector(b, maximum, code.decodeState, {row, zero});
-    storeVector(b, total, code.decodeState, {addIndex(b, row, 1), zero});
-    for (int64_t h = 0; h < heads; ++h)
-      createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, none, code.decodeSums, {getRowOfHead(block, h), d});
-      });
-  });
-}
-
-void Decode::finish() {
-  int64_t wholeBlocks = code.tiles.heads / headsPerBlock;
-  createLoop(b, createIndex(b, 0), createIndex(b, wholeBlocks), 1,
-             [&](Value block) { finishBlock(block, headsPerBlock); });
-  if (int64_t rest = code.tiles.heads % headsPerBlock)
-    finishBlock(createIndex(b, wholeBlocks), rest);
-}
-
-void Decode::finishBlock(Value block, int64_t numHeads) {
-  Value zero = createIndex(b, 0);
-  Value output = op.getInits().front();
-  VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
-  // As emitValues has loaded them.
-  int64_t vectors = lanes / std::min(heads, lanes / 2);
-  while (code.valueDim / lanes % vectors != 0)
-    --vectors;
-  bool split = areSplit(code, op.getValue(), vectors * lanes);
-  // What the lanes of two vectors are, in order.
-  SmallVector<int64_t> low, high;
-  for (int64_t i = 0; i < lanes / 2; ++i) {
-    llvm::append_values(low, i, lanes + i);
-    llvm::append_values(high, lanes / 2 + i, lanes + lanes / 2 + i);
-  }
-  bool isMerged = code.mostParts > 1;
-  Value state = isMerged ? code.mergedState : code.decodeState;
-  Value sums = isMerged ? code.mergedSums : code.decodeSums;
-  Value row = mulIndex(b, block, 2);
-  Value maximum = loadVector(b, type, state, {row, zero});
-  Value total =
-      acrossKeys(loadVector(b, type, state, {addIndex(b, row, 1), zero}),
-                 [&](Value x, Value y) -> Value {
-                   return arith::AddFOp::create(b, x, y);
-                 });
-  AttentionResult result = emitResult(b, maximum, total);
-  for (int64_t head = 0; head < numHeads; ++head) {
-    SmallVector<Value> at = getRowIndices(
-        task.batch, addIndex(b, task.queryHead, getHead(block, head)),
-        task.firstToken, op.getQueryHeadDim());
-    if (Value logSum = op.getLogSumInit())
-      memref::StoreOp::create(
-          b, vector::ExtractOp::create(b, result.logSum, head), logSum, at);
-    Value factor = ofHead(result.factor, head);
-    int64_t step = split ? 2 * lanes : lanes;
-    createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {
-      SmallVector<Value> parts;
-      for (int64_t i = 0; i < step; i += lanes)
-        parts.push_back(loadVector(
-            b, type, sums, {getRowOfHead(block, head), addIndex(b, d, i)}));
-      if (split)
-        parts = {vector::ShuffleOp::create(b, parts[0], parts[1], low),
-                 vector::ShuffleOp::create(b, parts[0], parts[1], high)};
-      for (auto [i, part] : llvm::enumerate(parts)) {
-        Value value = arith::MulFOp::create(b, part, factor);
-        if (narrow != type)
-          value = arith::TruncFOp::create(b, narrow, value);
-        SmallVector<Value> place(at);
-        place.push_back(addIndex(b, d, i * lanes));
-        storeVector(b, value, output, place);
-      }
-    });
-  }
 }

@@ -47,19 +47,32 @@ private:
   SmallVector<Value> load(Value memref, ValueRange row, Value lane,
                           int64_t count);
   void prefetch(Value memref, ValueRange row, Value lane);
-  /// Asks for what is next when the scores of a row are computed: a row of the
-  /// keys, or of the values.
-  void prefetchBeside(Value firstKey, Value row, Value block, bool isKey);
-  Value sumLanes(SmallVector<Value> vectors);
+  /// Asks for what is next when products with a row are computed: its values,
+  /// or a row of the next keys.
+  void prefetchBeside(Value firstKey, Value row, Value block);
+  /// The lanes of as many vectors as there are lanes added up, until so many
+  /// vectors are left: one has the sum of each. Takes up what is half done.
+  SmallVector<Value> sumLanes(SmallVector<Value> vectors, size_t until);
   Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
   Value ofHead(Value vector, int64_t head) {
     return broadcast(b, type, vector::ExtractOp::create(b, vector, head));
   }
-  void emitScores(Value firstKey, Value count, bool isWhole, Value block);
-  /// Makes weights of the scores; returns the factor of what was before.
-  Value emitWeights(Value count, bool isWhole, Value block);
-  void emitValues(Value firstKey, Value count, bool isWhole, Value block,
-                  Value factor);
+  /// Products with the keys of a tile, added up across lanes in the first step.
+  void emitProducts(Value firstKey, Value count, bool isWhole, Value block);
+  Value getProduct(Value row, int64_t i) {
+    return addIndex(b, mulIndex(b, row, heads * lanes / 2), i * lanes);
+  }
+  void emitScores(Value count, bool isWhole);
+  /// Minus infinity in place of scores that are of no key.
+  Value maskScores(Value scores, Value count);
+  /// Makes weights of the scores of as many keys as a vector has; returns both.
+  std::pair<Value, Value> emitWeight(Value row, Value maximum);
+  /// Makes weights of the scores and adds them to the totals.
+  void emitWeights(Value count, Value block);
+  /// The weights anew, for a maximum that was `before` and is now one of those
+  /// in the lanes of a head; returns their sum.
+  Value changeMaximum(Value before, Value maxima, Value count, Value block);
+  void emitValues(Value firstKey, Value count, bool isWhole, Value block);
   void forEachBlock(function_ref<void(Value block)> body);
   void finishBlock(Value block, int64_t numHeads);
   /// The row of a head of a block, and its number.
@@ -69,6 +82,8 @@ private:
   Value getHead(Value block, int64_t head) {
     return addIndex(b, mulIndex(b, block, headsPerBlock), head);
   }
+  /// Whether vectors of bf16 are split into even and odd elements, not halves.
+  bool areSplit(Value memref, int64_t dim) const;
   /// Where the sums of a part that is left at `place` are.
   Value getSum(Value place, Value row, Value d);
 

@@ -1,0 +1,168 @@
+//===- AttentionDecodeEnds.cpp - queries and results of one -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionDecode.h"
+
+#include "ElementwiseBuilder.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cfloat>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+void Decode::emitQueries(const AttentionRows &rows) {
+  Value scale = createSplat(b, type, op.getScoreScale() * llvm::numbers::log2e);
+  bool split = !arePacked && areSplit(op.getKey(), code.dim);
+  int64_t vectors = split ? 2 : 1;
+  SmallVector<int64_t> even, odd;
+  for (int64_t i = 0; i < lanes; ++i) {
+    even.push_back(2 * i);
+    odd.push_back(2 * i + 1);
+  }
+  Value zero = createIndex(b, 0), dim = createIndex(b, code.dim);
+  rows.preparePosition(b, task.batch, task.firstToken, task.firstPlace, zero);
+  createLoop(b, zero, createIndex(b, code.tiles.heads), 1, [&](Value head) {
+    SmallVector<Value> at =
+        getRowIndices(task.batch, addIndex(b, task.queryHead, head),
+                      task.firstToken, op.getQueryHeadDim());
+    Value size = createIndex(b, headsPerBlock);
+    Value block = b.createOrFold<arith::DivUIOp>(head, size);
+    Value row = addIndex(b, mulIndex(b, block, heads),
+                         b.createOrFold<arith::RemUIOp>(head, size));
+    rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, zero);
+    createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
+      SmallVector<Value> parts;
+      for (int64_t i = 0; i < vectors; ++i) {
+        Value part =
+            loadVector(b, type, code.rows, {row, addIndex(b, d, i * lanes)});
+        parts.push_back(arith::MulFOp::create(b, part, scale));
+      }
+      if (split)
+        parts = {vector::ShuffleOp::create(b, parts[0], parts[1], even),
+                 vector::ShuffleOp::create(b, parts[0], parts[1], odd)};
+      for (auto [i, part] : llvm::enumerate(parts))
+        storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
+    });
+  });
+  // Lanes that are no head.
+  SmallVector<int64_t> none;
+  for (int64_t row = 0, e = code.tiles.getHeadBlocks() * heads; row < e; ++row)
+    if (row % heads >= headsPerBlock ||
+        row / heads * headsPerBlock + row % heads >= code.tiles.heads)
+      none.push_back(row);
+  createLoop(b, zero, dim, none.empty() ? code.dim : lanes, [&](Value d) {
+    for (int64_t row : none)
+      storeVector(b, createSplat(b, type, 0), code.rows,
+                  {createIndex(b, row), d});
+  });
+}
+
+void Decode::start(Value isFirst) {
+  Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
+  Value sinks = op.getSinks();
+  forEachBlock([&](Value block) {
+    Value maximum = createSplat(b, type, -FLT_MAX), total = none;
+    if (sinks) {
+      // All lanes have the maximum of their head, but only those of the first
+      // key have its part of the sum, and only in the first part of the keys.
+      SmallVector<Value> logits;
+      for (int64_t i = 0; i < lanes; ++i) {
+        Value head = getHead(block, std::min(i % heads, headsPerBlock - 1));
+        head = minIndex(b, head, createIndex(b, code.tiles.heads - 1));
+        logits.push_back(memref::LoadOp::create(
+            b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
+      }
+      ElementwiseBuilder e(b, b.getLoc(), maximum);
+      Value logit = e.mul(vector::FromElementsOp::create(b, type, logits),
+                          e.f32(llvm::numbers::log2e));
+      maximum = createMax(b, logit, maximum);
+      SmallVector<float> isFirstKey;
+      for (int64_t i = 0; i < lanes; ++i)
+        isFirstKey.push_back(i < heads ? 1 : 0);
+      total = e.mul(emitExp2(b, e.sub(logit, maximum)),
+                    arith::ConstantOp::create(
+                        b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
+      if (isFirst)
+        total = arith::SelectOp::create(b, isFirst, total, none);
+    }
+    Value row = mulIndex(b, block, 2);
+    storeVector(b, maximum, code.decodeState, {row, zero});
+    storeVector(b, total, code.decodeState, {addIndex(b, row, 1), zero});
+    for (int64_t h = 0; h < heads; ++h)
+      createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
+        storeVector(b, none, code.decodeSums, {getRowOfHead(block, h), d});
+      });
+  });
+}
+
+void Decode::finish() {
+  int64_t wholeBlocks = code.tiles.heads / headsPerBlock;
+  createLoop(b, createIndex(b, 0), createIndex(b, wholeBlocks), 1,
+             [&](Value block) { finishBlock(block, headsPerBlock); });
+  if (int64_t rest = code.tiles.heads % headsPerBlock)
+    finishBlock(createIndex(b, wholeBlocks), rest);
+}
+
+void Decode::finishBlock(Value block, int64_t numHeads) {
+  Value zero = createIndex(b, 0);
+  Value output = op.getInits().front();
+  VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
+  // As emitValues has loaded them.
+  int64_t vectors = lanes / std::min(heads, lanes / 2);
+  while (code.valueDim / lanes % vectors != 0)
+    --vectors;
+  bool split = areSplit(op.getValue(), vectors * lanes);
+  // What the lanes of two vectors are, in order.
+  SmallVector<int64_t> low, high;
+  for (int64_t i = 0; i < lanes / 2; ++i) {
+    llvm::append_values(low, i, lanes + i);
+    llvm::append_values(high, lanes / 2 + i, lanes + lanes / 2 + i);
+  }
+  bool isMerged = code.mostParts > 1;
+  Value state = isMerged ? code.mergedState : code.decodeState;
+  Value sums = isMerged ? code.mergedSums : code.decodeSums;
+  Value row = mulIndex(b, block, 2);
+  Value maximum = loadVector(b, type, state, {row, zero});
+  Value total =
+      acrossKeys(loadVector(b, type, state, {addIndex(b, row, 1), zero}),
+                 [&](Value x, Value y) -> Value {
+                   return arith::AddFOp::create(b, x, y);
+                 });
+  AttentionResult result = emitResult(b, maximum, total);
+  for (int64_t head = 0; head < numHeads; ++head) {
+    SmallVector<Value> at = getRowIndices(
+        task.batch, addIndex(b, task.queryHead, getHead(block, head)),
+        task.firstToken, op.getQueryHeadDim());
+    if (Value logSum = op.getLogSumInit())
+      memref::StoreOp::create(
+          b, vector::ExtractOp::create(b, result.logSum, head), logSum, at);
+    Value factor = ofHead(result.factor, head);
+    int64_t step = split ? 2 * lanes : lanes;
+    createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {
+      SmallVector<Value> parts;
+      for (int64_t i = 0; i < step; i += lanes)
+        parts.push_back(loadVector(
+            b, type, sums, {getRowOfHead(block, head), addIndex(b, d, i)}));
+      if (split)
+        parts = {vector::ShuffleOp::create(b, parts[0], parts[1], low),
+                 vector::ShuffleOp::create(b, parts[0], parts[1], high)};
+      for (auto [i, part] : llvm::enumerate(parts)) {
+        Value value = arith::MulFOp::create(b, part, factor);
+        if (narrow != type)
+          value = arith::TruncFOp::create(b, narrow, value);
+        SmallVector<Value> place(at);
+        place.push_back(addIndex(b, d, i * lanes));
+        storeVector(b, value, output, place);
+      }
+    });
+  }
+}
