@@ -50,6 +50,12 @@ static int64_t getNumPlaces(Type type, TableUse use) {
   return use == TableUse::Entries && type.isBF16() ? 32 : 16;
 }
 
+/// Half the runs of a stretch: more would win little, and another row each.
+static int64_t getNumTurns(Type type, TableUse use, bool hasRuns) {
+  bool takesLong = use == TableUse::Entries && !areProductsF32(type, use);
+  return hasRuns && takesLong ? 2 : 0;
+}
+
 static PhasePrecision getPrecision(Type type, TableUse use, bool hasRuns) {
   bool isAbsolute =
       use == TableUse::Rotation || (hasRuns && areProductsF32(type, use));
@@ -61,35 +67,42 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : numPlaces(::getNumPlaces(type, use)),
-      runs(!type.isF64() && order.size() <= kMostPairs),
+    : use(use), runs(!type.isF64() && order.size() <= kMostPairs),
+      stepLevel{::getNumPlaces(type, use), 1, ""},
+      turnLevel{getNumTurns(type, use, runs), getRun(), ""},
       phases(builder, op, frequencies, axes, inverse, type,
              getPrecision(type, use, runs), order,
-             runs && use == TableUse::Entries ? numPlaces - 0.5 : 0.0),
-      use(use), length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
+             runs && use == TableUse::Entries ? getStretchLength() * 0.5 - 0.5
+                                              : 0.0),
+      length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
       numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
-  if (runs)
-    createSteps(builder, op, computePairFrequencies(frequencies, axes), inverse,
-                order);
+  if (!runs)
+    return;
+  SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  auto still = llvm::map_to_vector(order, [&](int64_t number) -> int32_t {
+    return pairs[number].frequency == BigFloat(0.0) ? 0x7fffffff : 0;
+  });
+  if (use == TableUse::Entries && llvm::is_contained(still, 0x7fffffff))
+    stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
+  createLevel(builder, op, stepLevel, "steps", pairs, inverse, order);
+  if (hasStretches())
+    createLevel(builder, op, turnLevel, "turns", pairs, inverse, order);
 }
 
 int64_t PositionSteps::getStepBytes() const {
-  return numPlaces * numParts * products.getIntOrFloatBitWidth() / 8;
+  return getNumPlaces() * numParts * products.getIntOrFloatBitWidth() / 8;
 }
 
-void PositionSteps::createSteps(OpBuilder &builder, Operation *op,
-                                ArrayRef<PairFrequency> pairs, bool inverse,
-                                ArrayRef<int64_t> order) {
-  SmallVector<double> values(numPlaces * numParts * length);
-  SmallVector<int32_t> still(length);
+void PositionSteps::createLevel(OpBuilder &builder, Operation *op, Level &level,
+                                StringRef name, ArrayRef<PairFrequency> pairs,
+                                bool inverse, ArrayRef<int64_t> order) {
+  SmallVector<double> values(level.numPlaces * numParts * length);
   for (auto [column, number] : llvm::enumerate(order)) {
-    BigFloat frequency = pairs[number].frequency;
-    still[column] = frequency == BigFloat(0.0) ? 0x7fffffff : 0;
     // A product is much less work than a cosine.
-    BigFloat half = frequency * BigFloat(0.5);
+    BigFloat half = pairs[number].frequency * BigFloat(0.5 * level.unit);
     BigFloat halfCos = cos(half), halfSin = sin(half);
     if (inverse)
       halfSin = BigFloat(0.0) - halfSin;
@@ -100,7 +113,7 @@ void PositionSteps::createSteps(OpBuilder &builder, Operation *op,
       rowCos = halfCos;
       rowSin = halfSin;
     }
-    for (int64_t row = 0; row < numPlaces; ++row) {
+    for (int64_t row = 0; row < level.numPlaces; ++row) {
       double *at = values.begin() + row * numParts * length + column;
       at[0] = rowCos.toDouble();
       at[length] = rowSin.toDouble();
@@ -113,24 +126,36 @@ void PositionSteps::createSteps(OpBuilder &builder, Operation *op,
       rowCos = nextCos;
     }
   }
-  if (use == TableUse::Entries && llvm::is_contained(still, 0x7fffffff))
-    stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
   if (products.isF64()) {
-    steps = createConstants<double>(builder, op, "steps", values);
+    level.constants = createConstants<double>(builder, op, name, values);
     return;
   }
   SmallVector<float> narrow(values.begin(), values.end());
-  steps = createConstants<float>(builder, op, "steps", narrow);
+  level.constants = createConstants<float>(builder, op, name, narrow);
+}
+
+/// The first position of its so many, a power of two.
+PositionSteps::Position PositionSteps::getFirst(OpBuilder &builder,
+                                                Location loc,
+                                                const Position &position,
+                                                int64_t length) const {
+  Position first{{}, position.isShort};
+  for (Value axis : position.axes)
+    first.axes.push_back(arith::AndIOp::create(
+        builder, loc, axis, createInt(builder, loc, -length)));
+  return first;
 }
 
 PositionSteps::Position
 PositionSteps::getAnchor(OpBuilder &builder, Location loc,
                          const Position &position) const {
-  Position anchor{{}, position.isShort};
-  for (Value axis : position.axes)
-    anchor.axes.push_back(arith::AndIOp::create(
-        builder, loc, axis, createInt(builder, loc, -getRun())));
-  return anchor;
+  return getFirst(builder, loc, position, getRun());
+}
+
+PositionSteps::Position
+PositionSteps::getStretch(OpBuilder &builder, Location loc,
+                          const Position &position) const {
+  return getFirst(builder, loc, position, getStretchLength());
 }
 
 PositionSteps::Entry PositionSteps::roundPhase(OpBuilder &builder, Location loc,
@@ -147,14 +172,22 @@ struct PositionSteps::Place {
 };
 
 PositionSteps::Place PositionSteps::getPlace(OpBuilder &builder, Location loc,
+                                             const Level &level,
                                              Value axis) const {
-  Value place = arith::AndIOp::create(builder, loc, axis,
-                                      createInt(builder, loc, getRun() - 1));
+  bool hasBefore = use == TableUse::Entries;
+  Value place = axis;
+  if (level.unit > 1)
+    place = arith::ShRUIOp::create(
+        builder, loc, place,
+        createInt(builder, loc, llvm::Log2_64(level.unit)));
+  place = arith::AndIOp::create(
+      builder, loc, place,
+      createInt(builder, loc, level.numPlaces * (hasBefore ? 2 : 1) - 1));
   Value isBefore;
-  if (use == TableUse::Entries) {
+  if (hasBefore) {
     // 0, ... 31 are -16, ... 15: b - 0.5, or its complement.
-    Value behind = arith::SubIOp::create(builder, loc, place,
-                                         createInt(builder, loc, numPlaces));
+    Value behind = arith::SubIOp::create(
+        builder, loc, place, createInt(builder, loc, level.numPlaces));
     isBefore = arith::ShRSIOp::create(builder, loc, behind,
                                       createInt(builder, loc, 63));
     place = arith::XOrIOp::create(builder, loc, behind, isBefore);
@@ -165,10 +198,12 @@ PositionSteps::Place PositionSteps::getPlace(OpBuilder &builder, Location loc,
 }
 
 /// Cos, sin, or what they lost, of the row of a place.
-Value PositionSteps::loadPart(OpBuilder &builder, Location loc, Value row,
-                              int64_t part, Value first, int64_t lanes) const {
-  auto type = MemRefType::get({numPlaces * numParts * length}, products);
-  Value table = memref::GetGlobalOp::create(builder, loc, type, steps);
+Value PositionSteps::loadPart(OpBuilder &builder, Location loc,
+                              const Level &level, Value row, int64_t part,
+                              Value first, int64_t lanes) const {
+  auto type = MemRefType::get({level.numPlaces * numParts * length}, products);
+  Value table =
+      memref::GetGlobalOp::create(builder, loc, type, level.constants);
   Value at = builder.createOrFold<arith::MulIOp>(
       loc, row, createIndex(builder, loc, numParts * length));
   at = builder.createOrFold<arith::AddIOp>(loc, at, first);
@@ -178,17 +213,18 @@ Value PositionSteps::loadPart(OpBuilder &builder, Location loc, Value row,
                                 VectorType::get({lanes}, products), table, at);
 }
 
-/// The constants of the position's place in its run: cos, sin, and what both
-/// lost.
-SmallVector<Value> PositionSteps::loadStep(OpBuilder &builder, Location loc,
-                                           const Position &position,
-                                           Value first, int64_t lanes) const {
-  auto places = llvm::map_to_vector(
-      position.axes, [&](Value axis) { return getPlace(builder, loc, axis); });
+/// The constants of the position's place: cos, sin, and what both lost.
+SmallVector<Value> PositionSteps::loadLevel(OpBuilder &builder, Location loc,
+                                            const Level &level,
+                                            const Position &position,
+                                            Value first, int64_t lanes) const {
+  auto places = llvm::map_to_vector(position.axes, [&](Value axis) {
+    return getPlace(builder, loc, level, axis);
+  });
   SmallVector<Value> parts;
   for (int64_t part = 0; part < numParts; ++part) {
     auto ofAxes = llvm::map_to_vector(places, [&](const Place &place) {
-      return loadPart(builder, loc, place.row, part, first, lanes);
+      return loadPart(builder, loc, level, place.row, part, first, lanes);
     });
     parts.push_back(phases.selectAxis(builder, loc, ofAxes, first, lanes));
   }
@@ -217,21 +253,38 @@ PositionSteps::Entry PositionSteps::round(OpBuilder &builder, Location loc,
           ExactSincos::emitRounding(builder, loc, entry.sin, type)};
 }
 
+/// `entry` further by an angle.
+static PositionSteps::Entry turnBy(ElementwiseBuilder b,
+                                   const PositionSteps::Entry &entry, Value cos,
+                                   Value sin) {
+  return {b.fma(entry.cos, cos, b.neg(b.mul(entry.sin, sin))),
+          b.fma(entry.sin, cos, b.mul(entry.cos, sin))};
+}
+
+PositionSteps::Entry PositionSteps::turn(OpBuilder &builder, Location loc,
+                                         const Position &position,
+                                         const Entry &stretch,
+                                         Value first) const {
+  if (!hasStretches())
+    return stretch;
+  int64_t lanes = cast<VectorType>(stretch.cos.getType()).getNumElements();
+  SmallVector<Value> by =
+      loadLevel(builder, loc, turnLevel, position, first, lanes);
+  return turnBy({builder, loc, stretch.cos}, stretch, by[0], by[1]);
+}
+
 PositionSteps::Entry PositionSteps::rotate(OpBuilder &builder, Location loc,
                                            const Position &position,
                                            const Entry &anchor,
                                            Value first) const {
   Value cos = anchor.cos, sin = anchor.sin;
   int64_t lanes = cast<VectorType>(cos.getType()).getNumElements();
-  SmallVector<Value> step = loadStep(builder, loc, position, first, lanes);
+  SmallVector<Value> step =
+      loadLevel(builder, loc, stepLevel, position, first, lanes);
   ElementwiseBuilder b(builder, loc, cos);
-  auto turn = [&](Value ofCos, Value ofSin) {
-    return Entry{b.fma(cos, ofCos, b.neg(b.mul(sin, ofSin))),
-                 b.fma(sin, ofCos, b.mul(cos, ofSin))};
-  };
   if (numParts == 2)
-    return round(builder, loc, turn(step[0], step[1]));
-  Entry lost = turn(step[2], step[3]);
+    return round(builder, loc, turnBy(b, anchor, step[0], step[1]));
+  Entry lost = turnBy(b, anchor, step[2], step[3]);
   return {b.fma(cos, step[0], b.fma(b.neg(sin), step[1], lost.cos)),
           b.fma(sin, step[0], b.fma(cos, step[1], lost.sin))};
 }
@@ -240,8 +293,8 @@ std::pair<PositionSteps::Entry, PositionSteps::Entry>
 PositionSteps::rotateBoth(OpBuilder &builder, Location loc, Value place,
                           const Entry &anchor, Value first) const {
   int64_t lanes = cast<VectorType>(anchor.cos.getType()).getNumElements();
-  Value ofCos = loadPart(builder, loc, place, 0, first, lanes);
-  Value ofSin = loadPart(builder, loc, place, 1, first, lanes);
+  Value ofCos = loadPart(builder, loc, stepLevel, place, 0, first, lanes);
+  Value ofSin = loadPart(builder, loc, stepLevel, place, 1, first, lanes);
   ElementwiseBuilder b(builder, loc, ofCos);
   Value ss = b.mul(anchor.sin, ofSin), cs = b.mul(anchor.cos, ofSin);
   auto turn = [&](Value ofCosine, Value ofSine) {

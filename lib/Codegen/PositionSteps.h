@@ -24,6 +24,10 @@
 // far before it as behind it have the same constants and the same `sin(a)
 // sin(bF)` and `cos(a) sin(bF)`, but for the sign: `rotateBoth`.
 //
+// The anchors of four neighbouring runs of a table whose products are of f64
+// are themselves rotations of one in the middle of all, a stretch: phases take
+// as long as a dozen positions.
+//
 // Sums are wrong by a share of 1: where an entry of a table is so small that it
 // shows, next to a zero, the entry is from its own phase.
 //
@@ -60,10 +64,10 @@ public:
 
   /// Positions of a run, a power of two.
   int64_t getRun() const {
-    return use == TableUse::Entries ? 2 * numPlaces : numPlaces;
+    return use == TableUse::Entries ? 2 * getNumPlaces() : getNumPlaces();
   }
   /// How many constants of a pair there are.
-  int64_t getNumPlaces() const { return numPlaces; }
+  int64_t getNumPlaces() const { return stepLevel.numPlaces; }
   /// Whether there are anchors at all; else the phases are those of the
   /// positions themselves.
   bool hasRuns() const { return runs; }
@@ -75,12 +79,23 @@ public:
   /// Bytes of the constants of a pair.
   int64_t getStepBytes() const;
 
-  /// The first position of the run, whose `emit` is for the anchor.
+  /// The first position of the run.
   Position getAnchor(OpBuilder &builder, Location loc,
                      const Position &position) const;
-  /// `emit`'s result for the anchor, as `rotate` wants it; without anchors, the
-  /// entry itself.
+  /// Whether anchors are those of a stretch turned; else a stretch is a run.
+  bool hasStretches() const { return turnLevel.numPlaces > 0; }
+  int64_t getStretchLength() const {
+    return hasStretches() ? 2 * turnLevel.numPlaces * getRun() : getRun();
+  }
+  /// The first position of the stretch, whose `emit` is for its middle.
+  Position getStretch(OpBuilder &builder, Location loc,
+                      const Position &position) const;
+  /// `emit`'s result for a stretch, as `turn` and `rotate` want it; without
+  /// anchors, the entry itself.
   Entry roundPhase(OpBuilder &builder, Location loc, const Entry &entry) const;
+  /// The anchor of the position's run from that of its stretch.
+  Entry turn(OpBuilder &builder, Location loc, const Position &position,
+             const Entry &stretch, Value first) const;
   /// The anchor's cos and sin of vectors of pairs from number `first` on,
   /// further by the position's place in its run.
   Entry rotate(OpBuilder &builder, Location loc, const Position &position,
@@ -112,25 +127,34 @@ public:
              Value first, const Entry &entry) const;
 
 private:
-  void createSteps(OpBuilder &builder, Operation *op,
-                   ArrayRef<PairFrequency> pairs, bool inverse,
+  /// Constants that rotate by some places of `unit` positions each.
+  struct Level {
+    int64_t numPlaces, unit;
+    /// Name of a global: places x parts x pairs.
+    std::string constants;
+  };
+  void createLevel(OpBuilder &builder, Operation *op, Level &level,
+                   StringRef name, ArrayRef<PairFrequency> pairs, bool inverse,
                    ArrayRef<int64_t> order);
+  Position getFirst(OpBuilder &builder, Location loc, const Position &position,
+                    int64_t length) const;
   struct Place;
-  Place getPlace(OpBuilder &builder, Location loc, Value axis) const;
-  Value loadPart(OpBuilder &builder, Location loc, Value row, int64_t part,
-                 Value first, int64_t lanes) const;
-  SmallVector<Value> loadStep(OpBuilder &builder, Location loc,
-                              const Position &position, Value first,
-                              int64_t lanes) const;
+  Place getPlace(OpBuilder &builder, Location loc, const Level &level,
+                 Value axis) const;
+  Value loadPart(OpBuilder &builder, Location loc, const Level &level,
+                 Value row, int64_t part, Value first, int64_t lanes) const;
+  SmallVector<Value> loadLevel(OpBuilder &builder, Location loc,
+                               const Level &level, const Position &position,
+                               Value first, int64_t lanes) const;
   Entry round(OpBuilder &builder, Location loc, const Entry &entry) const;
   uint32_t getMarkBits() const;
   Value orStill(OpBuilder &builder, Location loc, Value words,
                 Value first) const;
 
-  int64_t numPlaces;
-  bool runs;
-  PositionPhases phases;
   TableUse use;
+  bool runs;
+  Level stepLevel, turnLevel;
+  PositionPhases phases;
   int64_t length, numAxes;
   /// Of the entries, and of the products.
   Type type, products;
@@ -138,9 +162,9 @@ private:
   int64_t numParts;
   /// Sums below are not precise enough; 0 for a rotation.
   double limit;
-  /// Names of globals: places x `numParts` x pairs; all bits of a magnitude for
-  /// the pairs whose frequency is 0, if there are any.
-  std::string steps, stillPairs;
+  /// Name of a global: all bits of a magnitude for the pairs whose frequency is
+  /// 0, if there are any.
+  std::string stillPairs;
 };
 
 } // namespace mlir::posenc

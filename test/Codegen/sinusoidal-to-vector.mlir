@@ -9,13 +9,20 @@
 // RUN: posenc-opt %s --convert-posenc-sinusoidal-to-vector --split-input-file | FileCheck %s
 
 // What a run of positions has from its anchor, in its middle: 16 steps of cos and
-// sin, and two vectors on the stack.
+// sin, and two vectors on the stack. Four runs are a stretch: 2 turns from its
+// middle to theirs, and two vectors more.
+// CHECK: memref.global "private" constant @turns : memref<32xf64>
 // CHECK: memref.global "private" constant @steps : memref<256xf64>
 // CHECK-LABEL: func.func @interleaved
 // CHECK: %[[ANCHOR:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2x8xf64>
-// The anchor is computed where it is another one.
+// CHECK: %[[STRETCH:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2x8xf64>
+// The anchor is computed where it is another one, and so is the stretch.
 // CHECK: %[[OTHER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[OTHER]]
+// CHECK: %[[FAR:.*]] = arith.cmpi ne
+// CHECK: scf.if %[[FAR]]
+// CHECK: vector.store %{{.*}}, %[[STRETCH]]
+// CHECK: memref.get_global @turns
 // CHECK: vector.store %{{.*}}, %[[ANCHOR]]
 // CHECK: math.fma %{{.*}} : vector<8xf64>
 // CHECK: %[[V:.*]] = vector.shuffle %{{.*}}, %{{.*}} [0, 8, 1, 9, 4, 12, 5, 13, 2, 10, 3, 11, 6, 14, 7, 15] : vector<8xf32>, vector<8xf32>

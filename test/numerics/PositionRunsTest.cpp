@@ -198,16 +198,21 @@ TEST(PositionRunsTest, AreNearlyTheNearestNumbers) {
           << posenc_dtype_name(dtype) << " from " << first;
 }
 
-/// What this relies on, taken away: each must show, in the bits or the error.
+/// What tables of a type rely on, taken away: each must show, in the bits or
+/// the error.
+bool survives(posenc_dtype dtype, const Fault &fault) {
+  std::string code = lowerToText(getModule({"interleaved", dtype, 96}),
+                                 mlir::posenc::Stage::Vector,
+                                 /*vectorBytes=*/32);
+  Kernel kernel(replace(code, fault));
+  return BothOrders(kernel, POSENC_I64).areSame() &&
+         getMaxUlp(kernel, 96, 1000000) <= 0.6L;
+}
+
 class PositionRunsFaultTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(PositionRunsFaultTest, IsCaught) {
-  std::string code = lowerToText(getModule({"interleaved", POSENC_BF16, 96}),
-                                 mlir::posenc::Stage::Vector,
-                                 /*vectorBytes=*/32);
-  Kernel kernel(replace(code, GetParam()));
-  EXPECT_EQ(BothOrders(kernel, POSENC_I64).areSame() &&
-                getMaxUlp(kernel, 96, 1000000) <= 0.6L,
+  EXPECT_EQ(survives(POSENC_BF16, GetParam()),
             std::string(GetParam().name) == "Control");
 }
 
@@ -223,6 +228,26 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"Place", "arith.constant 63 : i64", "arith.constant 31 : i64"},
         Fault{"Side", "arith.constant -2147483648 : i32",
               "arith.constant 0 : i32"},
+        Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
+        Fault{"Minus", "arith.negf", "math.absf"}),
+    getFaultName);
+
+class PositionStretchesFaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(PositionStretchesFaultTest, IsCaught) {
+  EXPECT_EQ(survives(POSENC_F32, GetParam()),
+            std::string(GetParam().name) == "Control");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, PositionStretchesFaultTest,
+    testing::Values(
+        Fault{"Control", "", ""},
+        // The positions of a stretch and of a run, and which run it is.
+        Fault{"Stretch", "arith.constant -128 : i64",
+              "arith.constant -256 : i64"},
+        Fault{"Run", "arith.constant -32 : i64", "arith.constant -64 : i64"},
+        Fault{"Place", "arith.constant 5 : i64", "arith.constant 6 : i64"},
         Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
         Fault{"Minus", "arith.negf", "math.absf"}),
     getFaultName);

@@ -88,7 +88,7 @@ void PositionTable::emitBoth(OpBuilder &builder, Location loc,
           l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
           createIndex(b, l, offset));
       auto [mine, other] = steps.rotateBoth(
-          b, l, both.place, loadAnchor(b, l, first, length), first);
+          b, l, both.place, load(b, l, anchor, first, length), first);
       body(b, l, both.behind, first, mine);
       before.append({other.cos, other.sin});
       addMarks(b, l, first, mine, marks);

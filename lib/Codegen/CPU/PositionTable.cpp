@@ -41,26 +41,35 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
     allocate(builder, op);
 }
 
-void PositionTable::allocate(OpBuilder &builder, Operation *op) {
-  OpBuilder::InsertionGuard guard(builder);
-  Location loc = op->getLoc();
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+PositionTable::Kept PositionTable::allocateKept(OpBuilder &builder,
+                                                Location loc) const {
   auto create = [&](ArrayRef<int64_t> shape, Type element) -> Value {
     return memref::AllocaOp::create(builder, loc,
                                     MemRefType::get(shape, element),
                                     builder.getI64IntegerAttr(64));
   };
-  anchor = create({2, steps.getNumPairs()}, steps.getAnchorType());
-  anchored = create({steps.getNumAxes()}, builder.getI64Type());
+  Value entries = create({2, steps.getNumPairs()}, steps.getAnchorType());
+  return {entries, create({steps.getNumAxes()}, builder.getI64Type())};
+}
+
+void PositionTable::allocate(OpBuilder &builder, Operation *op) {
+  OpBuilder::InsertionGuard guard(builder);
+  Location loc = op->getLoc();
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  anchor = allocateKept(builder, loc);
+  if (steps.hasStretches())
+    stretch = allocateKept(builder, loc);
   forget(builder, loc);
 }
 
-/// No position has the anchor in memory.
+/// No position has an odd anchor or stretch.
 void PositionTable::forget(OpBuilder &builder, Location loc) const {
-  for (int64_t axis = 0, e = steps.getNumAxes(); axis < e; ++axis)
-    memref::StoreOp::create(builder, loc, createInt(builder, loc, 1), anchored,
-                            createIndex(builder, loc, axis));
+  for (const Kept &kept : {anchor, stretch})
+    for (int64_t axis = 0, e = kept.which ? steps.getNumAxes() : 0; axis < e;
+         ++axis)
+      memref::StoreOp::create(builder, loc, createInt(builder, loc, 1),
+                              kept.which, createIndex(builder, loc, axis));
 }
 
 PositionTable::Pairs PositionTable::getAll(OpBuilder &builder,
@@ -113,14 +122,15 @@ void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
       [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
 }
 
-/// Puts the cos and sin of the position's anchor into memory.
-void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
-                                 const Position &position, Pairs pairs,
-                                 int64_t lanes) const {
-  Position first = steps.getAnchor(builder, loc, position);
+/// Emits `fill` where something else than what starts at the position is in
+/// memory.
+void PositionTable::ensure(
+    OpBuilder &builder, Location loc, const Kept &kept,
+    const Position &position,
+    function_ref<void(OpBuilder &, Location)> fill) const {
   Value differs;
-  for (auto [axis, mine] : llvm::enumerate(first.axes)) {
-    Value old = memref::LoadOp::create(builder, loc, anchored,
+  for (auto [axis, mine] : llvm::enumerate(position.axes)) {
+    Value old = memref::LoadOp::create(builder, loc, kept.which,
                                        createIndex(builder, loc, axis));
     Value change = arith::XOrIOp::create(builder, loc, mine, old);
     differs =
@@ -129,29 +139,61 @@ void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
   Value isOther = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
                                         differs, createInt(builder, loc, 0));
   scf::IfOp::create(builder, loc, isOther, [&](OpBuilder &b, Location l) {
-    for (auto [axis, value] : llvm::enumerate(first.axes))
-      memref::StoreOp::create(b, l, value, anchored, createIndex(b, l, axis));
-    forEachPhase(
-        b, l, first, pairs, lanes,
-        [&](OpBuilder &b2, Location l2, Value pair, const Entry &entry) {
-          for (auto [which, value] : {std::pair(0, entry.cos), {1, entry.sin}})
-            vector::StoreOp::create(
-                b2, l2, value, anchor,
-                ValueRange{createIndex(b2, l2, which), pair});
-        });
+    for (auto [axis, value] : llvm::enumerate(position.axes))
+      memref::StoreOp::create(b, l, value, kept.which, createIndex(b, l, axis));
+    fill(b, l);
     scf::YieldOp::create(b, l);
   });
 }
 
-PositionTable::Entry PositionTable::loadAnchor(OpBuilder &builder, Location loc,
-                                               Value first,
-                                               int64_t lanes) const {
-  auto load = [&](int64_t which) -> Value {
+void PositionTable::fillFromPhases(OpBuilder &builder, Location loc,
+                                   const Kept &kept, const Position &position,
+                                   Pairs pairs, int64_t lanes) const {
+  forEachPhase(builder, loc, position, pairs, lanes,
+               [&](OpBuilder &b, Location l, Value first, const Entry &entry) {
+                 store(b, l, kept, first, entry);
+               });
+}
+
+/// Puts the cos and sin of the position's anchor into memory.
+void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
+                                 const Position &position, Pairs pairs,
+                                 int64_t lanes) const {
+  Position mine = steps.getAnchor(builder, loc, position);
+  ensure(builder, loc, anchor, mine, [&](OpBuilder &b, Location l) {
+    if (!steps.hasStretches())
+      return fillFromPhases(b, l, anchor, mine, pairs, lanes);
+    Position from = steps.getStretch(b, l, position);
+    ensure(b, l, stretch, from, [&](OpBuilder &b2, Location l2) {
+      fillFromPhases(b2, l2, stretch, from, pairs, lanes);
+    });
+    forEachVector(
+        b, l, pairs.count, lanes,
+        [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
+          Value first = b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
+          Entry entry = load(b2, l2, stretch, first, n);
+          store(b2, l2, anchor, first, steps.turn(b2, l2, mine, entry, first));
+        });
+  });
+}
+
+PositionTable::Entry PositionTable::load(OpBuilder &builder, Location loc,
+                                         const Kept &kept, Value first,
+                                         int64_t lanes) const {
+  auto loadRow = [&](int64_t which) -> Value {
     return vector::LoadOp::create(
-        builder, loc, VectorType::get({lanes}, steps.getAnchorType()), anchor,
-        ValueRange{createIndex(builder, loc, which), first});
+        builder, loc, VectorType::get({lanes}, steps.getAnchorType()),
+        kept.entries, ValueRange{createIndex(builder, loc, which), first});
   };
-  return {load(0), load(1)};
+  return {loadRow(0), loadRow(1)};
+}
+
+void PositionTable::store(OpBuilder &builder, Location loc, const Kept &kept,
+                          Value first, const Entry &entry) const {
+  for (auto [which, value] : {std::pair(0, entry.cos), {1, entry.sin}})
+    vector::StoreOp::create(
+        builder, loc, value, kept.entries,
+        ValueRange{createIndex(builder, loc, which), first});
 }
 
 void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
@@ -226,7 +268,7 @@ void PositionTable::mendPairs(OpBuilder &builder, Location loc,
   auto mend = [&](OpBuilder &b, Location l, Value number, int64_t n) {
     Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
     Entry entry =
-        steps.rotate(b, l, position, loadAnchor(b, l, first, n), first);
+        steps.rotate(b, l, position, load(b, l, anchor, first, n), first);
     Value marks =
         arith::AndIOp::create(b, l, steps.getMarks(b, l, entry.cos, first),
                               steps.getMarks(b, l, entry.sin, first));
@@ -249,7 +291,7 @@ void PositionTable::emitRow(OpBuilder &builder, Location loc,
       Value mine =
           b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
       Entry entry =
-          steps.rotate(b, l, position, loadAnchor(b, l, mine, length), mine);
+          steps.rotate(b, l, position, load(b, l, anchor, mine, length), mine);
       body(b, l, mine, entry);
       addMarks(b, l, mine, entry, marks);
     }

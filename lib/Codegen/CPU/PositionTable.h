@@ -80,10 +80,24 @@ private:
   void forget(OpBuilder &builder, Location loc) const;
   void forEachPhase(OpBuilder &builder, Location loc, const Position &position,
                     Pairs pairs, int64_t lanes, Body body) const;
+  /// The cosines and sines of an anchor or a stretch in memory, and of which:
+  /// its first position.
+  struct Kept {
+    Value entries, which;
+  };
+  Kept allocateKept(OpBuilder &builder, Location loc) const;
+  Entry load(OpBuilder &builder, Location loc, const Kept &kept, Value first,
+             int64_t lanes) const;
+  void store(OpBuilder &builder, Location loc, const Kept &kept, Value first,
+             const Entry &entry) const;
+  void ensure(OpBuilder &builder, Location loc, const Kept &kept,
+              const Position &position,
+              function_ref<void(OpBuilder &, Location)> fill) const;
   void ensureAnchor(OpBuilder &builder, Location loc, const Position &position,
                     Pairs pairs, int64_t lanes) const;
-  Entry loadAnchor(OpBuilder &builder, Location loc, Value first,
-                   int64_t lanes) const;
+  void fillFromPhases(OpBuilder &builder, Location loc, const Kept &kept,
+                      const Position &position, Pairs pairs,
+                      int64_t lanes) const;
 
   /// Vectors of a position that are written together: at least a line.
   static constexpr int64_t kGroup = 2;
@@ -120,8 +134,7 @@ private:
 
   PositionSteps steps;
   bool takesRuns;
-  /// The cosines and sines of an anchor, and which it is.
-  Value anchor, anchored;
+  Kept anchor, stretch;
 };
 
 } // namespace mlir::posenc

@@ -26,16 +26,19 @@ Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
                                const PositionSteps &steps,
                                const PositionSteps::Position &anchor,
                                Value first, int64_t lanes) {
+  PositionSteps::Position from =
+      steps.hasRuns() ? steps.getStretch(builder, loc, anchor) : anchor;
   auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
     Entry entry = steps.roundPhase(
-        b, l, steps.getPhases().emit(b, l, anchor, first, lanes, isShort));
+        b, l, steps.getPhases().emit(b, l, from, first, lanes, isShort));
     scf::YieldOp::create(b, l, ValueRange{entry.cos, entry.sin});
   };
   auto branch = scf::IfOp::create(
       builder, loc, anchor.isShort,
       [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/true); },
       [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/false); });
-  return {branch.getResult(0), branch.getResult(1)};
+  return steps.turn(builder, loc, anchor,
+                    {branch.getResult(0), branch.getResult(1)}, first);
 }
 
 Entry mlir::posenc::emitEntry(OpBuilder &builder, Location loc,
