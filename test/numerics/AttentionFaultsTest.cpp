@@ -89,6 +89,16 @@ AttentionCase getOneQueryCase() {
   return c;
 }
 
+/// One key head: threads share the parts of the keys.
+AttentionCase getPartsCase() {
+  AttentionCase c;
+  c.oneQuery = c.keyHeadMajor = c.sinks = true;
+  c.heads = 4;
+  c.keyHeads = 1;
+  c.dim = c.valueDim = 64;
+  return c;
+}
+
 /// Faults in what posenc-to-linalg makes.
 const Fault kLinalgFaults[] = {
     {"Control", "", ""},
@@ -237,6 +247,57 @@ const Fault kOneQueryFaults[] = {
      "%$0 = arith.index_cast %more$0 : index to i64"},
 };
 
+/// What is wrong with parts of the keys also where a task does them all.
+const Fault kPartsFaults[] = {
+    {"Control", "", ""},
+    {"MaxBegins", "dense<-3.40282347E+38>", "dense<3.40282347E+38>"},
+    {"NoRescalingOfMergedTotals",
+     "math.fma %*, %*, %* : vector<8xf32> vector.store %*, %alloca*[%c1, %c0]",
+     "arith.addf %$0, %$2 : vector<8xf32>\nvector.store %$3, %$4[%c1, %c0]"},
+    {"NoRescalingOfMergedSums",
+     "math.fma %*, %*, %* : vector<8xf32> vector.store %*, %alloca*[%c*, "
+     "%arg*]",
+     "arith.addf %$0, %$2 : vector<8xf32>\nvector.store %$3, %$4[%$5, %$6]"},
+    {"NoRescalingOfTotals",
+     "arith.mulf %*, %* : vector<8xf32> %* = math.fma %*, %*, %* : "
+     "vector<8xf32> vector.store %*, %alloca*[%c1, %c0]",
+     "arith.maximumf %$0, %$0 : vector<8xf32>\n"
+     "%$2 = math.fma %$3, %$4, %$5 : vector<8xf32>\n"
+     "vector.store %$6, %$7[%c1, %c0]"},
+    {"NoRescalingOfSums",
+     "arith.mulf %*, %* : vector<8xf32> %* = math.fma %*, %*, %* : "
+     "vector<8xf32> vector.store %*, %alloca*[%c*, %arg*]",
+     "arith.maximumf %$0, %$0 : vector<8xf32>\n"
+     "%$2 = math.fma %$3, %$4, %$5 : vector<8xf32>\n"
+     "vector.store %$6, %$7[%$8, %$9]"},
+    {"SinkInEveryPart", "arith.cmpi eq, %arg*, %c0 : index %* = memref.load",
+     "arith.cmpi sge, %$0, %c0 : index\n%$1 = memref.load"},
+    {"SinkInNoPart", "arith.cmpi eq, %arg*, %c0 : index %* = memref.load",
+     "arith.cmpi slt, %$0, %c0 : index\n%$1 = memref.load"},
+    {"BeginOfPart", "arith.minsi %*, %* : index %* = arith.addi %arg*, %c1",
+     "arith.minsi %$0, %c0 : index\n%$2 = arith.addi %$3, %c1"},
+    {"EndOfPart", "arith.minsi %*, %* : index %* = arith.subi",
+     "arith.maxsi %$0, %$1 : index\n%$2 = arith.subi"},
+};
+
+/// And where threads leave them for a merger.
+const Fault kSharedPartsFaults[] = {
+    {"FirstDropped",
+     "scf.for %* = %c0 to %* step %c1 { %* = arith.muli %*, %c8 : index",
+     "scf.for %$0 = %c1 to %$1 step %c1 {\n%$2 = arith.muli %$3, %c8 : index"},
+    {"OnePlace", "arith.addi %*, %* : index %* = arith.muli %*, %c272",
+     "arith.addi %$0, %c0 : index\n%$2 = arith.muli %$3, %c272"},
+    {"PlaceOfSums", "arith.addi %*, %c16 : index %* = arith.addi",
+     "arith.addi %$0, %c8 : index\n%$1 = arith.addi"},
+    {"MergedIsLast",
+     "vector.load %alloca*[%c*, %arg*] : memref<4x64xf32>, "
+     "vector<8xf32> %* = arith.mulf %*, %* : vector<8xf32> %* = math.fma %*, "
+     "%*, %* : vector<8xf32>",
+     "vector.load %$0[%$1, %$2] : memref<4x64xf32>, vector<8xf32>\n"
+     "%$3 = arith.mulf %$4, %$5 : vector<8xf32>\n"
+     "%$6 = arith.maximumf %$9, %$9 : vector<8xf32>"},
+};
+
 /// What products of pairs of bf16 have of their own.
 AttentionCase getDotsCase() {
   AttentionCase c;
@@ -314,6 +375,8 @@ class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionPartsFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionSharedPartsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionDotsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionSpoiltDotsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionSpoiltFaultTest : public testing::TestWithParam<Fault> {};
@@ -344,6 +407,15 @@ TEST_P(AttentionOneQueryFaultTest, IsCaught) {
   static const Subject subject(getOneQueryCase(), {3, 1, 331});
   subject.check(GetParam());
 }
+TEST_P(AttentionPartsFaultTest, IsCaught) {
+  // Without memory for the parts of all entries.
+  static const Subject subject(getPartsCase(), {20, 1, 600});
+  subject.check(GetParam());
+}
+TEST_P(AttentionSharedPartsFaultTest, IsCaught) {
+  static const Subject subject(getPartsCase(), {2, 1, 1300});
+  subject.check(GetParam());
+}
 TEST_P(AttentionDotsFaultTest, IsCaught) {
   static const Subject subject(getDotsCase(), {3, 40, 331}, /*isSpoilt=*/false,
                                mlir::posenc::Stage::Vector, /*hasDots=*/true);
@@ -372,6 +444,12 @@ INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFaultTest,
                          testing::ValuesIn(kPackedFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Parts, AttentionPartsFaultTest,
+                         testing::ValuesIn(kPartsFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Parts, AttentionSharedPartsFaultTest,
+                         testing::ValuesIn(kPartsFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Shared, AttentionSharedPartsFaultTest,
+                         testing::ValuesIn(kSharedPartsFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Dots, AttentionDotsFaultTest,
                          testing::ValuesIn(kDotsFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(SpoiltDots, AttentionSpoiltDotsFaultTest,
