@@ -94,11 +94,16 @@ func.func @bf16(%q: memref<1x1x?x8xbf16>, %o: memref<1x1x?x8xbf16>) {
 
 // -----
 
-// A key is the same for all lanes: what depends on it alone stays scalar.
+// A key is the same for all lanes: what depends on it alone stays scalar. For
+// scores a short tanh will do, and a reciprocal for a division.
 // CHECK-LABEL: func.func @regions
 // CHECK: memref.load %{{.*}} : memref<?xf32>
 // CHECK: arith.addf {{.*}} : vector<8xf32>
-// CHECK: math.tanh {{.*}} : vector<8xf32>
+// CHECK-NOT: arith.divf
+// CHECK: arith.mulf
+// CHECK-COUNT-8: math.fma
+// CHECK: arith.divf {{.*}} : vector<8xf32>
+// CHECK-NOT: arith.divf
 // CHECK: arith.cmpi ult, {{.*}} : vector<8xindex>
 func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x8xf32>) {
   posenc.attention query_layout = head_major key_layout = head_major
@@ -106,12 +111,45 @@ func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x
     score(%s, %b, %h, %i, %j) {
       %x = memref.load %t[%j] : memref<?xf32>
       %y = arith.addf %s, %x : f32
-      %z = math.tanh %y : f32
+      %c = arith.constant 50.0 : f32
+      %a = arith.divf %y, %c : f32
+      %z = math.tanh %a : f32
       posenc.yield %z : f32
     }
     where(%b, %h, %i, %j) {
       %x = arith.cmpi ult, %j, %i : index
       posenc.yield %x : i1
+    }
+  return
+}
+
+// -----
+
+// What comes from a tensor by the distance of query and key is computed once for
+// each distance that a block has.
+// CHECK-LABEL: func.func @distances
+// CHECK-SAME: %[[T:[a-z0-9]+]]: memref<?xf32>
+// CHECK: %[[D:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1x112xf32>
+// CHECK: scf.for %[[AT:.*]] = %c0 to %c112 step %c8 {
+// CHECK: %[[INDEX:.*]] = vector.from_elements {{.*}} : vector<8xindex>
+// CHECK: arith.subi %{{.*}}, %[[INDEX]] : vector<8xindex>
+// CHECK-COUNT-8: memref.load %[[T]]
+// CHECK: vector.store %{{.*}}, %[[D]][%c0, %[[AT]]]
+// CHECK-NOT: memref.load %[[T]]
+// CHECK: vector.load %[[D]][%c0, %{{.*}}]
+// CHECK-NOT: memref.load %[[T]]
+// CHECK: return
+func.func @distances(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major causal
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %query = arith.index_cast %i : index to i32
+      %key = arith.index_cast %j : index to i32
+      %distance = arith.subi %query, %key : i32
+      %n = arith.index_cast %distance : i32 to index
+      %x = memref.load %t[%n] : memref<?xf32>
+      %y = arith.addf %s, %x : f32
+      posenc.yield %y : f32
     }
   return
 }

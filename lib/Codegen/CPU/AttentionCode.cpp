@@ -194,6 +194,8 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
   scores = allocate({numKeys, group});
   values = allocate({numKeys / pair, getRowSize(valueDim)});
+  if (int64_t count = getDistanceValues(op).size())
+    distances = allocate({count, alignTo(numKeys + group - 1, tiles.lanes)});
   maxima = allocate({getNumGroups(), group});
   totals = allocate({getNumGroups(), group});
 }

@@ -107,6 +107,9 @@ struct AttentionCode {
   /// Whether products are those of pairs of bf16.
   bool hasDots;
 
+  /// What is computed for each distance of query and key: (value, distance), or
+  /// null.
+  Value distances;
   /// Memory on the stack, f32: (group, dim, lane), (group, value dim, lane),
   /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
   /// of a group of queries or results.
@@ -243,8 +246,23 @@ void emitMasks(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                MutableArrayRef<Value> scores);
 
 /// The value of a region for a vector of queries. Scalar arguments stay scalar.
+/// `distances` are those that getDistanceValues names, unless they are computed
+/// here.
 Value emitRegion(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                 Region &region, ValueRange arguments);
+                 Region &region, ValueRange arguments,
+                 ValueRange distances = {});
+
+/// The values of the score's region, in f32, that come from a tensor by the
+/// distance of query and key, as the bias of T5. All pairs of a block have few
+/// distances.
+SmallVector<Value> getDistanceValues(AttentionOp op);
+/// Computes these for all distances of a block.
+void emitDistances(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                   const AttentionBlock &block);
+/// Those of a packed key and a vector of queries.
+SmallVector<Value> loadDistances(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code, Value row,
+                                 int64_t vector);
 
 /// Exponentials in place of the scores, with their sums added to the totals;
 /// returns the factors of what was summed before, a vector each.

@@ -199,7 +199,8 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
         keep = isSeen(builder, code, seen, mine);
       if (!op.getScore().empty())
         score = emitRegion(builder, code, op.getScore(),
-                           {score, block.batch, block.queryHead, place, key});
+                           {score, block.batch, block.queryHead, place, key},
+                           loadDistances(builder, code, mine, j));
       if (op.getMask()) {
         Value mask = loadMask(builder, code, block, tokens, key);
         if (getElementTypeOrSelf(mask.getType()).isInteger(1)) {

@@ -11,11 +11,15 @@
 #include "ConstantTables.h"
 #include "ElementwiseBuilder.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -99,44 +103,279 @@ static Value emitLoads(ImplicitLocOpBuilder &builder, int64_t lanes,
       builder, VectorType::get({lanes}, op.getType()), elements);
 }
 
+/// For scores: to 6 units in the last place, which is less than they have.
+static Value emitTanh(ImplicitLocOpBuilder &builder, Value x) {
+  ElementwiseBuilder b(builder, builder.getLoc(), x);
+  // It rounds to 1 from there on. NaN stays.
+  constexpr double most = 9.02;
+  auto hold = [&](arith::CmpFPredicate predicate, double limit) {
+    Value isBeyond = arith::CmpFOp::create(builder, predicate, x, b.f32(limit));
+    x = b.select(isBeyond, b.f32(limit), x);
+  };
+  hold(arith::CmpFPredicate::OGT, most);
+  hold(arith::CmpFPredicate::OLT, -most);
+  Value square = b.mul(x, x);
+  auto series = [&](ArrayRef<double> coefficients) {
+    Value sum = b.f32(coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      sum = b.fma(sum, square, b.f32(coefficient));
+    return sum;
+  };
+  // x * p(x^2) / q(x^2), the least relative error: 2.1e-8.
+  Value p =
+      series({1.33190925e-8, 2.05835004e-5, 3.49403592e-3, 0.133797199, 1.0});
+  Value q =
+      series({7.7620291e-7, 3.28309485e-4, 2.58710776e-2, 0.467130333, 1.0});
+  return b.binary<arith::DivFOp>(b.mul(x, p), q);
+}
+
+/// The quotient of a vector in f32 and a constant, or null if it has no
+/// reciprocal to be multiplied with.
+static Value emitQuotient(ImplicitLocOpBuilder &builder, arith::DivFOp op,
+                          Value dividend) {
+  APFloat divisor(0.0f);
+  if (!op.getType().isF32() || !isa<VectorType>(dividend.getType()) ||
+      !matchPattern(op.getRhs(), m_ConstantFloat(&divisor)))
+    return nullptr;
+  float reciprocal = 1.0f / divisor.convertToFloat();
+  if (!std::isnormal(reciprocal))
+    return nullptr;
+  ElementwiseBuilder b(builder, builder.getLoc(), dividend);
+  return b.mul(dividend, b.f32(reciprocal));
+}
+
+static Value toVector(ImplicitLocOpBuilder &builder, int64_t lanes,
+                      Value value) {
+  if (isa<VectorType>(value.getType()))
+    return value;
+  return broadcast(builder, VectorType::get({lanes}, value.getType()), value);
+}
+
+/// An operation of a region, on vectors where it depends on one.
+static void emitOperation(ImplicitLocOpBuilder &builder, int64_t lanes,
+                          Operation &op, IRMapping &mapping) {
+  if (auto alibi = dyn_cast<AlibiOp>(op))
+    return mapping.map(alibi.getResult(),
+                       emitAlibi(builder, lanes, alibi, mapping));
+  bool isVector = llvm::any_of(op.getOperands(), [&](Value operand) {
+    return isa<VectorType>(mapping.lookupOrDefault(operand).getType());
+  });
+  if (!isVector) {
+    builder.clone(op, mapping);
+    return;
+  }
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    return mapping.map(load.getResult(),
+                       emitLoads(builder, lanes, load, mapping));
+  if (auto tanh = dyn_cast<math::TanhOp>(op); tanh && tanh.getType().isF32())
+    return mapping.map(
+        tanh.getResult(),
+        emitTanh(builder, mapping.lookupOrDefault(tanh.getOperand())));
+  if (auto division = dyn_cast<arith::DivFOp>(op))
+    if (Value quotient = emitQuotient(
+            builder, division, mapping.lookupOrDefault(division.getLhs())))
+      return mapping.map(division.getResult(), quotient);
+  IRMapping vectors;
+  for (Value operand : op.getOperands())
+    vectors.map(operand,
+                toVector(builder, lanes, mapping.lookupOrDefault(operand)));
+  Operation *clone = builder.clone(op, vectors);
+  for (auto [result, wide] :
+       llvm::zip_equal(op.getResults(), clone->getResults())) {
+    wide.setType(VectorType::get({lanes}, result.getType()));
+    mapping.map(result, wide);
+  }
+}
+
+/// The operations of a region that `values` need, in their order; not those
+/// that only results of `ends` need.
+static SmallVector<Operation *>
+getNeeded(Region &region, ArrayRef<Value> values,
+          function_ref<bool(Operation *)> isEnd) {
+  llvm::SmallDenseSet<Value> live(values.begin(), values.end());
+  SmallVector<Operation *> needed;
+  for (Operation &op : llvm::reverse(region.front().without_terminator())) {
+    if (llvm::none_of(op.getResults(),
+                      [&](Value result) { return live.contains(result); }))
+      continue;
+    needed.push_back(&op);
+    if (!isEnd(&op))
+      live.insert(op.operand_begin(), op.operand_end());
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
+}
+
 Value mlir::posenc::emitRegion(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code, Region &region,
-                               ValueRange arguments) {
-  int64_t lanes = code.tiles.lanes;
+                               ValueRange arguments, ValueRange distances) {
   IRMapping mapping;
   mapping.map(region.getArguments(), arguments);
-  auto toVector = [&](Value value) -> Value {
-    if (isa<VectorType>(value.getType()))
-      return value;
-    return broadcast(builder, VectorType::get({lanes}, value.getType()), value);
+  if (!distances.empty())
+    mapping.map(getDistanceValues(code.op), distances);
+  Value result = cast<YieldOp>(region.front().getTerminator()).getValue();
+  auto isKnown = [&](Operation *op) {
+    return llvm::all_of(op->getResults(),
+                        [&](Value value) { return mapping.contains(value); });
   };
-  Block &block = region.front();
-  for (Operation &op : block.without_terminator()) {
-    bool isVector = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return isa<VectorType>(mapping.lookupOrDefault(operand).getType());
-    });
-    if (auto alibi = dyn_cast<AlibiOp>(op)) {
-      mapping.map(alibi.getResult(), emitAlibi(builder, lanes, alibi, mapping));
-      continue;
+  for (Operation *op : getNeeded(region, result, isKnown))
+    if (!isKnown(op))
+      emitOperation(builder, code.tiles.lanes, *op, mapping);
+  return toVector(builder, code.tiles.lanes, mapping.lookupOrDefault(result));
+}
+
+//===----------------------------------------------------------------------===//
+// Distances
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What a value of the score's region depends on.
+struct Dependence {
+  /// On queries and keys by their distance alone, if at all.
+  bool isByDistance = true;
+  bool hasDistance = false;
+  /// Whether it takes an element for each distance from a tensor.
+  bool hasLoad = false;
+};
+} // namespace
+
+/// Whether an operation is the distance of a query and a key, and which of them
+/// is subtracted.
+static bool isDistance(Operation *op, Region &region, bool *isOfKey = nullptr) {
+  auto difference = dyn_cast<arith::SubIOp>(op);
+  if (!difference)
+    return false;
+  auto getPlace = [](Value value) {
+    while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+      value = cast.getIn();
+    return value;
+  };
+  Value left = getPlace(difference.getLhs());
+  Value right = getPlace(difference.getRhs());
+  Value query = region.getArgument(3), key = region.getArgument(4);
+  if (isOfKey)
+    *isOfKey = left == key;
+  return (left == key && right == query) || (left == query && right == key);
+}
+
+SmallVector<Value> mlir::posenc::getDistanceValues(AttentionOp op) {
+  Region &region = op.getScore();
+  if (region.empty())
+    return {};
+  DenseMap<Value, Dependence> dependences;
+  for (unsigned argument : {0, 3, 4})
+    dependences[region.getArgument(argument)].isByDistance = false;
+  for (Operation &inner : region.front()) {
+    Dependence all;
+    if (isDistance(&inner, region)) {
+      all.hasDistance = true;
+    } else {
+      for (Value operand : inner.getOperands()) {
+        Dependence one = dependences.lookup(operand);
+        all.isByDistance &= one.isByDistance;
+        all.hasDistance |= one.hasDistance;
+        all.hasLoad |= one.hasLoad;
+      }
+      all.hasLoad |= all.hasDistance && isa<memref::LoadOp>(inner);
     }
-    if (!isVector) {
-      builder.clone(op, mapping);
-      continue;
-    }
-    if (auto load = dyn_cast<memref::LoadOp>(op)) {
-      mapping.map(load.getResult(), emitLoads(builder, lanes, load, mapping));
-      continue;
-    }
-    IRMapping vectors;
-    for (Value operand : op.getOperands())
-      vectors.map(operand, toVector(mapping.lookupOrDefault(operand)));
-    Operation *clone = builder.clone(op, vectors);
-    for (auto [result, wide] :
-         llvm::zip_equal(op.getResults(), clone->getResults())) {
-      wide.setType(VectorType::get({lanes}, result.getType()));
-      mapping.map(result, wide);
-    }
+    // The terminator has no results, and needs what comes to it.
+    for (Value result : inner.getResults())
+      dependences[result] = all;
   }
-  return toVector(
-      mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValue()));
+  SmallVector<Value> values;
+  for (Operation &inner : region.front())
+    for (Value result : inner.getResults()) {
+      Dependence dependence = dependences.lookup(result);
+      bool isLast = llvm::any_of(result.getUsers(), [&](Operation *user) {
+        return user->getNumResults() == 0 ||
+               !dependences.lookup(user->getResult(0)).isByDistance;
+      });
+      if (isLast && dependence.isByDistance && dependence.hasLoad &&
+          result.getType().isF32())
+        values.push_back(result);
+    }
+  return values;
+}
+
+/// The row of keys that distances are counted from.
+static int64_t getLastRow(const AttentionCode &code) {
+  return cast<MemRefType>(code.scores.getType()).getDimSize(0) - 1;
+}
+
+void mlir::posenc::emitDistances(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code,
+                                 const AttentionBlock &block) {
+  if (!code.distances)
+    return;
+  AttentionOp op = code.op;
+  Region &region = op.getScore();
+  SmallVector<Value> values = getDistanceValues(op);
+  int64_t lanes = code.tiles.lanes;
+  int64_t size = cast<MemRefType>(code.distances.getType()).getDimSize(1);
+  auto type = VectorType::get({lanes}, builder.getIndexType());
+  // Not beyond those that there are: tables need not have others.
+  auto getKey = [&](Value row) {
+    return addIndex(builder, block.firstKey, row);
+  };
+  Value least = subIndex(builder, getKey(block.firstRow), block.lastPlace);
+  Value most = subIndex(builder, getKey(addIndex(builder, block.endRow, -1)),
+                        block.place);
+  Value first =
+      addIndex(builder, subIndex(builder, block.firstKey, block.place),
+               getLastRow(code));
+  createLoop(
+      builder, createIndex(builder, 0), createIndex(builder, size), lanes,
+      [&](Value place) {
+        SmallVector<Value> elements;
+        Value mine = subIndex(builder, first, place);
+        for (int64_t lane = 0; lane < lanes; ++lane)
+          elements.push_back(maxIndex(
+              builder, least,
+              minIndex(builder, most, addIndex(builder, mine, -lane))));
+        Value distance =
+            vector::FromElementsOp::create(builder, type, elements);
+        IRMapping mapping;
+        mapping.map(region.getArgument(1), block.batch);
+        mapping.map(region.getArgument(2), block.queryHead);
+        auto isEnd = [&](Operation *inner) {
+          return isDistance(inner, region);
+        };
+        for (Operation *inner : getNeeded(region, values, isEnd)) {
+          bool isOfKey;
+          if (!isDistance(inner, region, &isOfKey)) {
+            emitOperation(builder, lanes, *inner, mapping);
+            continue;
+          }
+          Type element = inner->getResult(0).getType();
+          Value mine = distance;
+          if (!isOfKey)
+            mine = arith::SubIOp::create(
+                builder, toVector(builder, lanes, createIndex(builder, 0)),
+                mine);
+          if (!element.isIndex())
+            mine =
+                arith::IndexCastOp::create(builder, type.clone(element), mine);
+          mapping.map(inner->getResult(0), mine);
+        }
+        for (auto [number, value] : llvm::enumerate(values))
+          storeVector(builder,
+                      toVector(builder, lanes, mapping.lookupOrDefault(value)),
+                      code.distances, {createIndex(builder, number), place});
+      });
+}
+
+SmallVector<Value> mlir::posenc::loadDistances(ImplicitLocOpBuilder &builder,
+                                               const AttentionCode &code,
+                                               Value row, int64_t vector) {
+  SmallVector<Value> values;
+  if (!code.distances)
+    return values;
+  Value place = subIndex(
+      builder,
+      createIndex(builder, getLastRow(code) + vector * code.tiles.lanes), row);
+  int64_t count = cast<MemRefType>(code.distances.getType()).getDimSize(0);
+  for (int64_t number = 0; number < count; ++number)
+    values.push_back(loadVector(builder, code.getVectorType(), code.distances,
+                                {createIndex(builder, number), place}));
+  return values;
 }

@@ -80,6 +80,7 @@ static void emitGroup(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(isAny.thenBlock());
+  emitDistances(builder, code, block);
   Value rest = arith::RemUIOp::create(builder, block.endRow, step);
   Value isPartial = compare(arith::CmpIPredicate::ne, rest, zero);
   isPartial = arith::OrIOp::create(
