@@ -234,7 +234,7 @@ std::vector<Case> SuiteBuilder::build() {
   }
   addFormsOfAttention();
   for (bool isTokenMajor : {false, true})
-    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16})
       addDecode(dtype, isTokenMajor);
   return std::move(cases);
 }
