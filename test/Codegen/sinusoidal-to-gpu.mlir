@@ -8,8 +8,9 @@
 
 // RUN: posenc-opt %s --convert-posenc-sinusoidal-to-gpu --canonicalize --cse --split-input-file | FileCheck %s
 
-// 16 positions each, with the anchor in registers.
+// A run of positions each, with the anchor in registers.
 // CHECK-LABEL: gpu.func @interleaved(
+// CHECK: arith.minui %{{.*}}, %c32 : index
 // CHECK: scf.for %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (i64, vector<2xf64>, vector<2xf64>)
 // CHECK: %[[OTHER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[OTHER]] -> (vector<2xf64>, vector<2xf64>)
@@ -26,6 +27,7 @@ func.func @interleaved(%p: memref<?xi32>, %t: memref<?x16xf32>) {
 // -----
 
 // CHECK-LABEL: gpu.func @apart(
+// CHECK: arith.minui %{{.*}}, %c64 : index
 // CHECK-COUNT-2: vector.store %{{.*}} {alignment = 16 : i64} : memref<?xbf16>, vector<8xbf16>
 func.func @apart(%p: memref<?xi64>, %c: memref<?x8xbf16>, %s: memref<?x8xbf16>) {
   posenc.sincos <dim = 16> positions(%p : memref<?xi64>) outs(%c, %s : memref<?x8xbf16>, memref<?x8xbf16>)

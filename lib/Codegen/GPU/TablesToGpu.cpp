@@ -83,10 +83,12 @@ private:
   Type element;
   int64_t numPairs, pairs, accessLanes;
   GpuKernel::Tensor cos, sin;
+  PositionSteps steps;
+  /// Positions of a tile: a run, so that few tiles share an anchor.
+  int64_t tileLength;
   PositionGrid grid;
   KernelPositions positions;
   Value numTiles;
-  PositionSteps steps;
   /// The first pair of a thread.
   Value first;
 };
@@ -101,11 +103,12 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
       numPairs(frequencies.getNumPairs()), pairs(pairs),
       accessLanes(accessLanes), cos(kernel.addTensor(host, places.cos)),
       sin(places.sin == places.cos ? cos : kernel.addTensor(host, places.sin)),
-      grid(host, kernel, op, PositionSteps::kRun),
-      positions(host, kernel, positions, axes),
-      numTiles(kernel.addIndex(host, grid.getNumTiles())),
       steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
-            element, TableUse::Entries, llvm::to_vector(llvm::seq(numPairs))) {}
+            element, TableUse::Entries, llvm::to_vector(llvm::seq(numPairs))),
+      tileLength(steps.hasRuns() ? steps.getRun() : PositionSteps::kRun),
+      grid(host, kernel, op, tileLength),
+      positions(host, kernel, positions, axes),
+      numTiles(kernel.addIndex(host, grid.getNumTiles())) {}
 
 /// No position has the anchor of odd number.
 SmallVector<Value> TableKernel::getInitialAnchor() {
@@ -223,8 +226,8 @@ void TableKernel::emit() {
   PositionGrid::Tile tile = grid.getTile(b, loc, tileNumber);
   // Up to the end of the grid: no position twice.
   Value rest = arith::SubIOp::create(b, loc, tile.end, tile.loops.back());
-  Value count = arith::MinUIOp::create(
-      b, loc, rest, createIndex(b, loc, PositionSteps::kRun));
+  Value count =
+      arith::MinUIOp::create(b, loc, rest, createIndex(b, loc, tileLength));
   SmallVector<Value> initial;
   if (steps.hasRuns())
     initial = getInitialAnchor();

@@ -24,7 +24,7 @@ import sys
 # What the dynamic sizes of a tensor are, by their number.
 SIZES = [
     {1: [5], 2: [2, 5], 3: [2, 5, 3]},
-    {1: [37], 2: [1, 37], 3: [1, 37, 3]},
+    {1: [75], 2: [1, 37], 3: [1, 37, 3]},
 ]
 
 
