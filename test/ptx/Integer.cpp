@@ -94,19 +94,10 @@ bool decodeUniform(Decoder &d, unsigned sources, Choose choose) {
 // Additions that take or leave a carry. A subtraction's carry is its borrow.
 template <typename T, bool isSub, bool takes, bool leaves>
 void runCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
-  if (takes && (mask & ~warp.carryDefined)) {
-    warp.fault(FaultKind::Uninitialized,
-               __builtin_ctz(mask & ~warp.carryDefined), instruction,
-               "the carry has not been written");
-    return;
-  }
-  LaneMask carries = 0;
-  forLanes(mask, [&](unsigned lane) {
+  auto sum = [&](unsigned lane, T in, bool &out) {
     T a = warp.get<T>(instruction.operands[1], lane);
     T b = warp.get<T>(instruction.operands[2], lane);
-    T in = takes ? (warp.carry >> lane) & 1 : 0;
     T first, second;
-    bool out;
     if (isSub) {
       out = __builtin_sub_overflow(a, b, &first);
       out |= __builtin_sub_overflow(first, in, &second);
@@ -114,13 +105,9 @@ void runCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
       out = __builtin_add_overflow(a, b, &first);
       out |= __builtin_add_overflow(first, in, &second);
     }
-    warp.set<T>(instruction.operands[0], lane, second);
-    carries |= LaneMask(out) << lane;
-  });
-  if (leaves) {
-    warp.carry = (warp.carry & ~mask) | carries;
-    warp.carryDefined |= mask;
-  }
+    return second;
+  };
+  sumLanes<T, takes, leaves>(warp, instruction, mask, sum);
 }
 
 template <bool isSub> bool decodeCarry(Decoder &d, bool takes) {

@@ -64,6 +64,30 @@ LaneMask compareLanes(const Warp &warp, const Operand &a, const Operand &b,
   return result;
 }
 
+/// Gives every lane `sum(lane, in, out)`: `in` is the carry, or 0 unless the
+/// instruction takes one, and `out` the carry that it may leave.
+template <typename T, bool takes, bool leaves, typename Sum>
+void sumLanes(Warp &warp, const Instruction &instruction, LaneMask mask,
+              Sum sum) {
+  if (takes && (mask & ~warp.carryDefined)) {
+    warp.fault(FaultKind::Uninitialized,
+               __builtin_ctz(mask & ~warp.carryDefined), instruction,
+               "the carry has not been written");
+    return;
+  }
+  LaneMask carries = 0;
+  forLanes(mask, [&](unsigned lane) {
+    bool out;
+    T value = sum(lane, takes ? T((warp.carry >> lane) & 1) : T(0), out);
+    warp.set<T>(instruction.operands[0], lane, value);
+    carries |= LaneMask(out) << lane;
+  });
+  if (leaves) {
+    warp.carry = (warp.carry & ~mask) | carries;
+    warp.carryDefined |= mask;
+  }
+}
+
 } // namespace posenc::ptx
 
 #endif // POSENC_TEST_PTX_LANES_H

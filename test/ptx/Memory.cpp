@@ -98,30 +98,32 @@ bool Memory::read(uint64_t address, void *to, uint64_t size) {
   return region;
 }
 
+uint8_t *Memory::overwrite(uint64_t address, uint64_t size) {
+  Region *region = find(address, size);
+  if (!region)
+    return nullptr;
+  uint64_t offset = address - region->address;
+  if (!region->valid.empty())
+    std::memset(region->valid.data() + offset, 1, size);
+  return region->data + offset;
+}
+
 bool Memory::write(uint64_t address, const void *from, uint64_t size) {
   if (!size)
     return true;
-  Region *region = find(address, size);
-  if (!region)
-    return false;
-  uint64_t offset = address - region->address;
-  std::memcpy(region->data + offset, from, size);
-  if (!region->valid.empty())
-    std::memset(region->valid.data() + offset, 1, size);
-  return true;
+  uint8_t *to = overwrite(address, size);
+  if (to)
+    std::memcpy(to, from, size);
+  return to;
 }
 
 bool Memory::fill(uint64_t address, uint8_t value, uint64_t size) {
   if (!size)
     return true;
-  Region *region = find(address, size);
-  if (!region)
-    return false;
-  uint64_t offset = address - region->address;
-  std::memset(region->data + offset, value, size);
-  if (!region->valid.empty())
-    std::memset(region->valid.data() + offset, 1, size);
-  return true;
+  uint8_t *to = overwrite(address, size);
+  if (to)
+    std::memset(to, value, size);
+  return to;
 }
 
 std::string Memory::describe(uint64_t address) const {

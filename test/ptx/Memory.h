@@ -98,6 +98,8 @@ public:
   uint32_t nextLaunch() { return ++launches; }
 
 private:
+  /// Where the host may write the bytes, which count as written; else null.
+  uint8_t *overwrite(uint64_t address, uint64_t size);
   Region &addRegion(uint64_t size, llvm::StringRef name, uint64_t misalignment);
 
   std::map<uint64_t, std::unique_ptr<Region>> regions;

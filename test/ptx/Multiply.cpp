@@ -98,28 +98,16 @@ template <bool isMad> bool decodeProduct(Decoder &d) {
 // mad.cc and madc: the sum's carry.
 template <typename T, bool isHi, bool takes, bool leaves>
 void runMadCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
-  if (takes && (mask & ~warp.carryDefined)) {
-    warp.fault(FaultKind::Uninitialized,
-               __builtin_ctz(mask & ~warp.carryDefined), instruction,
-               "the carry has not been written");
-    return;
-  }
-  LaneMask carries = 0;
-  forLanes(mask, [&](unsigned lane) {
+  auto sum = [&](unsigned lane, T in, bool &out) {
     T a = warp.get<T>(instruction.operands[1], lane);
     T b = warp.get<T>(instruction.operands[2], lane);
     T c = warp.get<T>(instruction.operands[3], lane);
     T product = isHi ? mulHi(a, b) : mulLo(a, b), first, second;
-    T in = takes ? (warp.carry >> lane) & 1 : 0;
-    bool out = __builtin_add_overflow(product, c, &first);
+    out = __builtin_add_overflow(product, c, &first);
     out |= __builtin_add_overflow(first, in, &second);
-    warp.set<T>(instruction.operands[0], lane, second);
-    carries |= LaneMask(out) << lane;
-  });
-  if (leaves) {
-    warp.carry = (warp.carry & ~mask) | carries;
-    warp.carryDefined |= mask;
-  }
+    return second;
+  };
+  sumLanes<T, takes, leaves>(warp, instruction, mask, sum);
 }
 
 template <typename T, bool isHi> Handler chooseMad(bool takes, bool leaves) {

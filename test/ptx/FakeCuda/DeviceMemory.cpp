@@ -12,10 +12,6 @@ using namespace llvm;
 using namespace posenc;
 using namespace posenc::fakecuda;
 
-#define LOCK_DRIVER                                                            \
-  Driver &driver = Driver::get();                                              \
-  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
-
 POSENC_CUDA cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
   LOCK_DRIVER
   if (CUresult result = checkUncaptured(driver))

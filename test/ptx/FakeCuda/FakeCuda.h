@@ -128,6 +128,11 @@ private:
   Driver();
 };
 
+/// How a call begins that uses the driver.
+#define LOCK_DRIVER                                                            \
+  Driver &driver = Driver::get();                                              \
+  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
+
 extern thread_local std::vector<Context *> contexts;
 extern thread_local CaptureMode threadMode;
 

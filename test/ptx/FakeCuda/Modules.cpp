@@ -17,10 +17,6 @@ using namespace llvm;
 using namespace posenc;
 using namespace posenc::fakecuda;
 
-#define LOCK_DRIVER                                                            \
-  Driver &driver = Driver::get();                                              \
-  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
-
 // "sm_90a": 90 and its letter.
 static bool parseTarget(StringRef target, unsigned &number, StringRef &letter) {
   if (!target.consume_front("sm_"))

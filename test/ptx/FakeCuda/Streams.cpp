@@ -1,5 +1,4 @@
-//===- Streams.cpp - streams, events and graphs of the stand-in driver -*- C++
-//-*-===//
+//===- Streams.cpp - streams, events and graphs -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -83,10 +82,6 @@ static double getMilliseconds() {
 } // namespace posenc::fakecuda
 
 using namespace posenc::fakecuda;
-
-#define LOCK_DRIVER                                                            \
-  Driver &driver = Driver::get();                                              \
-  std::lock_guard<std::recursive_mutex> lock(driver.mutex);
 
 POSENC_CUDA cuStreamCreate(Stream **stream, unsigned flags) {
   LOCK_DRIVER
