@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=4096 prefetch-from=1000 stream-from=5000" | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=6144 prefetch-from=1000 stream-from=5000" | FileCheck %s
 
 // By the size of the whole tensor: in cache; through memory; and past the cache
 // if the output is no input and lies on vectors.
@@ -20,12 +20,16 @@
 // CHECK: memref.extract_strided_metadata %[[O]]
 // CHECK: arith.cmpi ne
 // CHECK: scf.if
-// Sixteen rows of 256 bytes.
-// CHECK: %[[AHEAD:.*]] = arith.constant 16 : index
+// Twenty-four rows of 256 bytes.
+// CHECK: %[[AHEAD:.*]] = arith.constant 24 : index
 // CHECK: arith.addi %{{.*}}, %[[AHEAD]] : index
 // CHECK: memref.prefetch %[[X]]
 // CHECK-NEXT: vector.load %[[X]]
-// CHECK: vector.store %{{.*}}, %[[O]]{{.*}} {alignment = 32 : i64, nontemporal = true}
+// Both vectors of a line one after the other.
+// CHECK: vector.store %{{.*}}, %[[O]][%[[T:.*]], %[[H:.*]], %[[LANE:.*]]] {alignment = 32 : i64, nontemporal = true}
+// CHECK-NEXT: vector.store %{{.*}}, %[[O]][%[[T]], %[[H]], %{{.*}}] {alignment = 32 : i64, nontemporal = true}
+// CHECK: arith.addi %[[LANE]]
+// CHECK: vector.store %{{.*}}, %[[O]][%[[T]], %[[H]], %{{.*}}] {alignment = 32 : i64, nontemporal = true}
 // CHECK: } else {
 // CHECK: memref.prefetch %[[X]]
 // CHECK-NEXT: vector.load %[[X]]

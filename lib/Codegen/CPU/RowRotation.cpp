@@ -22,6 +22,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
+static constexpr int64_t kLineBits = 64 * 8;
+
 RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
                          int64_t rotaryDim, int64_t offset, Type elementType,
                          int64_t numSlots, const VectorTarget &target)
@@ -139,33 +141,58 @@ RowRotation::Lanes RowRotation::rotate(OpBuilder &builder, Location loc,
   return {b.fma(lanes.x, c, b.neg(ys)), b.fma(lanes.y, c, xs)};
 }
 
-void RowRotation::rotateHalf(OpBuilder &builder, Location loc, Value input,
-                             Value output, ValueRange indices, Value pair,
-                             int64_t length, Access access) const {
-  SmallVector<Value> atX =
-      append(indices, offsetIndex(builder, loc, pair, offset));
-  SmallVector<Value> atY =
-      append(indices, offsetIndex(builder, loc, pair, offset + rotaryDim / 2));
+RowRotation::Lanes RowRotation::rotateHalf(OpBuilder &builder, Location loc,
+                                           Value input, ValueRange indices,
+                                           Value pair, int64_t length,
+                                           Access access) const {
+  auto load = [&](int64_t first) {
+    SmallVector<Value> at =
+        append(indices, offsetIndex(builder, loc, pair, first));
+    return loadRow(builder, loc, input, at, length, target, access);
+  };
   // Each prefetch beside its load: many in a row are dropped.
-  Value x = loadRow(builder, loc, input, atX, length, target, access);
-  Value y = loadRow(builder, loc, input, atY, length, target, access);
-  Value newX, newY;
+  Value x = load(offset), y = load(offset + rotaryDim / 2);
   if (form == Form::SplitHalf && length > 1) {
     BF16Halves xs = splitBF16(builder, loc, x), ys = splitBF16(builder, loc, y);
     Lanes even = rotate(builder, loc, {xs.even, ys.even}, pair, length / 2);
     Lanes odd = rotate(builder, loc, {xs.odd, ys.odd},
                        offsetIndex(builder, loc, pair, length / 2), length / 2);
-    newX = joinBF16(builder, loc, {even.x, odd.x});
-    newY = joinBF16(builder, loc, {even.y, odd.y});
-  } else {
-    Lanes result =
-        rotate(builder, loc, {widen(builder, loc, x), widen(builder, loc, y)},
-               pair, length);
-    newX = narrow(builder, loc, result.x);
-    newY = narrow(builder, loc, result.y);
+    Value newX = joinBF16(builder, loc, {even.x, odd.x});
+    return {newX, joinBF16(builder, loc, {even.y, odd.y})};
   }
-  storeRow(builder, loc, newX, output, atX, target, access);
-  storeRow(builder, loc, newY, output, atY, target, access);
+  Lanes result =
+      rotate(builder, loc, {widen(builder, loc, x), widen(builder, loc, y)},
+             pair, length);
+  Value newX = narrow(builder, loc, result.x);
+  return {newX, narrow(builder, loc, result.y)};
+}
+
+void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
+                               Value output, ValueRange indices,
+                               Access access) const {
+  // A streamed line must not wait half written.
+  int64_t together = rowLanes;
+  if (access == Access::Streamed)
+    together = std::max(together, kLineBits / element.getIntOrFloatBitWidth());
+  forEachVector(
+      builder, loc, rotaryDim / 2, together,
+      [&](OpBuilder &b, Location l, Value first, int64_t length) {
+        SmallVector<std::pair<Value, Lanes>> results;
+        for (auto [number, mine] : splitIntoVectors(length, rowLanes)) {
+          Value pair = offsetIndex(b, l, first, number);
+          results.push_back(
+              {pair, rotateHalf(b, l, input, indices, pair, mine, access)});
+        }
+        auto store = [&](Value lanes, Value pair, int64_t half) {
+          SmallVector<Value> at =
+              append(indices, offsetIndex(b, l, pair, offset + half));
+          storeRow(b, l, lanes, output, at, target, access);
+        };
+        for (auto [pair, result] : results)
+          store(result.x, pair, 0);
+        for (auto [pair, result] : results)
+          store(result.y, pair, rotaryDim / 2);
+      });
 }
 
 void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
@@ -222,11 +249,7 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
                             Value output, ValueRange indices,
                             Access access) const {
   if (form == Form::Half || form == Form::SplitHalf)
-    forEachVector(builder, loc, rotaryDim / 2, rowLanes,
-                  [&](OpBuilder &b, Location l, Value pair, int64_t length) {
-                    rotateHalf(b, l, input, output, indices, pair, length,
-                               access);
-                  });
+    rotateHalves(builder, loc, input, output, indices, access);
   else
     forEachVector(builder, loc, rotaryDim, rowLanes,
                   [&](OpBuilder &b, Location l, Value lane, int64_t length) {

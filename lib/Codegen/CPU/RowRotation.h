@@ -90,9 +90,11 @@ private:
   };
   Lanes rotate(OpBuilder &builder, Location loc, Lanes lanes, Value entry,
                int64_t length) const;
-  void rotateHalf(OpBuilder &builder, Location loc, Value input, Value output,
-                  ValueRange indices, Value pair, int64_t length,
-                  Access access) const;
+  Lanes rotateHalf(OpBuilder &builder, Location loc, Value input,
+                   ValueRange indices, Value pair, int64_t length,
+                   Access access) const;
+  void rotateHalves(OpBuilder &builder, Location loc, Value input, Value output,
+                    ValueRange indices, Access access) const;
   void rotateInterleaved(OpBuilder &builder, Location loc, Value input,
                          Value output, ValueRange indices, Value lane,
                          int64_t length, Access access) const;
