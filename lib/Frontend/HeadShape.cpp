@@ -26,11 +26,10 @@ namespace {
 class ShapeReader {
 public:
   ShapeReader(ConfigReader &reader, const json::Value &config,
-              llvm::ArrayRef<const json::Value *> dicts, const ModelRow &row)
-      : reader(reader), config(config), dicts(dicts), row(row),
-        keys(*row.keys) {}
+              const ModelRow &row)
+      : reader(reader), config(config), row(row), keys(*row.keys) {}
 
-  void read(ModelConfig &result) {
+  const json::Value &read(ModelConfig &result) {
     heads = reader.count(places(config, keys.heads));
     numHeads = heads.given() ? heads.value.value_or(0) : row.defaultHeads;
     if (!heads.given() && numHeads == 0)
@@ -40,20 +39,17 @@ public:
     result.numHeads = numHeads;
     result.numKeyValueHeads = readKeyHeads();
     result.headDim = readHeadDim();
-    result.rotaryDim = readRotaryDim(result.headDim);
+    return whereSizeStands();
   }
 
 private:
   int64_t readKeyHeads();
   int64_t readGivenKeyHeads();
   int64_t readHeadDim();
-  int64_t readRotaryDim(int64_t size);
-  int64_t fromFraction(int64_t size, const Field<double> &partial);
   const json::Value &whereSizeStands() const;
 
   ConfigReader &reader;
   const json::Value &config;
-  llvm::ArrayRef<const json::Value *> dicts;
   const ModelRow &row;
   const KeyNames &keys;
   Field<int64_t> heads, hidden, headDim;
@@ -120,16 +116,30 @@ int64_t ShapeReader::readHeadDim() {
   return *hidden.value / *heads.value;
 }
 
-/// The value to blame for a head that is too small or odd.
 const json::Value &ShapeReader::whereSizeStands() const {
   if (headDim.given())
     return headDim.at();
   return hidden.given() && !row.defaultHeadDim ? hidden.at() : config;
 }
 
-int64_t ShapeReader::fromFraction(int64_t size, const Field<double> &partial) {
+} // namespace
+
+const json::Value &posenc::frontend::readHeadShape(ConfigReader &reader,
+                                                   const json::Value &config,
+                                                   const ModelRow &row,
+                                                   ModelConfig &result) {
+  return ShapeReader(reader, config, row).read(result);
+}
+
+//===----------------------------------------------------------------------===//
+// The rotated part
+//===----------------------------------------------------------------------===//
+
+static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
+                            HeadSize head, const Field<double> &partial) {
   if (partial.bad())
     return 0;
+  int64_t size = head.size;
   double fraction = partial.value.value_or(row.defaultPartial);
   if (!(fraction > 0 && fraction <= 1)) {
     reader.error(partial.at(), "'" + partial.name() +
@@ -142,8 +152,8 @@ int64_t ShapeReader::fromFraction(int64_t size, const Field<double> &partial) {
   int64_t dim = int64_t(double(size) * fraction);
   if (size && (dim < 2 || dim % 2 != 0)) {
     StringRef name =
-        partial.given() ? partial.name() : StringRef(keys.partial[0]);
-    reader.error(partial.given() ? partial.at() : whereSizeStands(),
+        partial.given() ? partial.name() : StringRef(row.keys->partial[0]);
+    reader.error(partial.given() ? partial.at() : *head.at,
                  "the rotary dimension must be even and not 0, but '" + name +
                      "' " + spelled(fraction) + " of a head of " + Twine(size) +
                      " is " + Twine(dim));
@@ -152,7 +162,12 @@ int64_t ShapeReader::fromFraction(int64_t size, const Field<double> &partial) {
   return dim;
 }
 
-int64_t ShapeReader::readRotaryDim(int64_t size) {
+int64_t
+posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
+                                llvm::ArrayRef<const json::Value *> dicts,
+                                const ModelRow &row, HeadSize head) {
+  const KeyNames &keys = *row.keys;
+  int64_t size = head.size;
   llvm::SmallVector<Place, 4> fractionPlaces = places(config, keys.partial);
   for (const json::Value *dict : dicts)
     fractionPlaces.push_back({dict, "partial_rotary_factor"});
@@ -161,7 +176,7 @@ int64_t ShapeReader::readRotaryDim(int64_t size) {
   if (direct.bad())
     return 0;
   if (!direct.given() && !row.defaultRotaryDim)
-    return fromFraction(size, partial);
+    return fromFraction(reader, row, head, partial);
 
   // Null would mean frequencies over the whole embedding here, which no head
   // has channels for.
@@ -172,7 +187,7 @@ int64_t ShapeReader::readRotaryDim(int64_t size) {
     return 0;
   }
   int64_t dim = direct.value.value_or(row.defaultRotaryDim);
-  const json::Value &at = direct.given() ? direct.at() : whereSizeStands();
+  const json::Value &at = direct.given() ? direct.at() : *head.at;
   if (dim % 2 != 0) {
     reader.error(at, "'" + key + "' must be even, not " + Twine(dim));
     return 0;
@@ -182,17 +197,8 @@ int64_t ShapeReader::readRotaryDim(int64_t size) {
                          ") is larger than the head (" + Twine(size) + ")");
     return 0;
   }
-  if (size && partial.value && fromFraction(size, partial) != dim)
+  if (size && partial.value && fromFraction(reader, row, head, partial) != dim)
     reader.error(partial.at(), "'" + partial.name() + "' and '" + key +
                                    "' give different rotary dimensions");
   return dim;
-}
-
-} // namespace
-
-void posenc::frontend::readHeadShape(ConfigReader &reader,
-                                     const json::Value &config,
-                                     llvm::ArrayRef<const json::Value *> dicts,
-                                     const ModelRow &row, ModelConfig &result) {
-  ShapeReader(reader, config, dicts, row).read(result);
 }

@@ -15,11 +15,23 @@
 
 namespace posenc::frontend {
 
-/// Fills in the numbers of heads, the head's size and the rotary dimension.
-/// `dicts` are the rope dictionaries, where the fraction may stand too.
-void readHeadShape(ConfigReader &reader, const json::Value &config,
-                   llvm::ArrayRef<const json::Value *> dicts,
-                   const ModelRow &row, ModelConfig &result);
+/// Fills in the numbers of heads and the head's size. Returns the value to
+/// blame for a head that is too small or odd.
+const json::Value &readHeadShape(ConfigReader &reader,
+                                 const json::Value &config, const ModelRow &row,
+                                 ModelConfig &result);
+
+/// A head's size, which is 0 after an error, and the value to blame for it.
+struct HeadSize {
+  int64_t size;
+  const json::Value *at;
+};
+
+/// The rotary dimension, or 0 after an error. `dicts` are the rope
+/// dictionaries, some of them null, where the fraction may stand too.
+int64_t readRotaryDim(ConfigReader &reader, const json::Value &config,
+                      llvm::ArrayRef<const json::Value *> dicts,
+                      const ModelRow &row, HeadSize head);
 
 /// The places in `object` for the names of one quantity.
 llvm::SmallVector<Place, 4> places(const json::Value &object,

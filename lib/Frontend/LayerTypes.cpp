@@ -8,8 +8,6 @@
 
 #include "LayerTypes.h"
 
-#include "HeadShape.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -83,17 +81,26 @@ class RotationReader {
 public:
   RotationReader(ConfigReader &reader, const json::Value &config,
                  const ModelRow &row, const RopeDictionaries &dicts,
-                 ModelConfig &result)
-      : reader(reader), config(config), row(row), dicts(dicts), result(result) {
-  }
+                 HeadSize head, ModelConfig &result)
+      : reader(reader), config(config), row(row), dicts(dicts), head(head),
+        result(result) {}
 
   void read();
 
 private:
   bool readOne(const RopeDictionaries &dicts, llvm::ArrayRef<Place> thetaPlaces,
                LayerRotation &rotation);
+  llvm::SmallVector<Place, 4> slidingPlaces() const;
+  bool hasSlidingKey() const;
   std::optional<double> readSlidingTheta();
   bool areAllFull() const;
+  bool hasWindow() const;
+  bool slidesInPart() const;
+  bool mayLack(StringRef type) const;
+  std::vector<std::string> findTypes() const;
+  const LayerDictionary *findLayer(StringRef type) const;
+  void reportLack(StringRef type);
+  bool readLayer(const LayerDictionary *layer, LayerRotation &rotation);
   void readSliding(std::vector<std::string> types);
   void readLayers(std::vector<std::string> types);
   void setRotations(std::vector<LayerRotation> rotations);
@@ -102,6 +109,7 @@ private:
   const json::Value &config;
   const ModelRow &row;
   const RopeDictionaries &dicts;
+  HeadSize head;
   ModelConfig &result;
   Field<int64_t> maxPosition, original;
 };
@@ -124,6 +132,8 @@ bool RotationReader::readOne(const RopeDictionaries &dicts,
     theta.value.reset();
   }
   rotation.theta = theta.value.value_or(rotation.theta);
+  rotation.rotaryDim = readRotaryDim(
+      reader, config, {dicts.scaling, dicts.parameters}, row, head);
   const RopeType *type = readRopeType(reader, dicts);
   if (type && dicts.main) {
     RopeContext context{reader, *dicts.main, theta, maxPosition, original};
@@ -132,11 +142,21 @@ bool RotationReader::readOne(const RopeDictionaries &dicts,
   return type && !theta.bad();
 }
 
+/// Where a base stands that the sliding layers have of their own.
+llvm::SmallVector<Place, 4> RotationReader::slidingPlaces() const {
+  return {{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}};
+}
+
+bool RotationReader::hasSlidingKey() const {
+  return llvm::any_of(slidingPlaces(), [](const Place &place) {
+    return ConfigReader::given(*place.object, place.key);
+  });
+}
+
 /// The base that the sliding layers have of their own, by a key or by the
 /// model's code.
 std::optional<double> RotationReader::readSlidingTheta() {
-  Field<double> own = reader.number(
-      {{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}});
+  Field<double> own = reader.number(slidingPlaces());
   if (own.value && *own.value <= 0)
     reader.error(own.at(), "'" + own.name() + "' must be greater than 0, not " +
                                spelled(*own.value));
@@ -153,6 +173,32 @@ bool RotationReader::areAllFull() const {
   return pattern && pattern->value.isNumber() && pattern->value.number() == 1;
 }
 
+/// Whether some layers see a part of the keys, as the keys say; what is wrong
+/// with these is reported by whoever needs the window's size.
+bool RotationReader::hasWindow() const {
+  const json::Member *isUsed =
+      ConfigReader::given(config, "use_sliding_window");
+  if (isUsed && isUsed->value.isBool() ? !isUsed->value.boolean()
+                                       : row.attention.slidesOnRequest)
+    return false;
+  const json::Member *window = config.find(row.keys->window[0]);
+  return window ? !window->value.isNull() : row.attention.defaultWindow != 0;
+}
+
+/// Whether the model's code makes layers of both types where there are no
+/// `layer_types`.
+bool RotationReader::slidesInPart() const {
+  switch (row.attention.sliding) {
+  case SlidingLayers::All:
+    return false;
+  case SlidingLayers::EveryNth:
+    return !areAllFull();
+  case SlidingLayers::FromMaxWindow:
+    return hasWindow();
+  }
+  return false;
+}
+
 /// As one rotation where they are alike.
 void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
   if (rotations.empty())
@@ -164,6 +210,7 @@ void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
       main = &rotation;
   result.ropeTheta = main->theta;
   result.scaling = main->scaling;
+  result.rotaryDim = main->rotaryDim;
   if (!llvm::all_of(rotations, [&](const LayerRotation &rotation) {
         return rotation.isLike(*main);
       }))
@@ -172,10 +219,8 @@ void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
 
 /// One rotation for all layers, but perhaps for those that slide.
 void RotationReader::readSliding(std::vector<std::string> types) {
-  // A dictionary keyed by layer type has told their bases.
-  if (dicts.perLayerType)
-    return;
-  LayerRotation sliding{kSlidingLayers.str(), result.ropeTheta, result.scaling};
+  LayerRotation sliding{kSlidingLayers.str(), result.ropeTheta, result.scaling,
+                        result.rotaryDim};
   std::optional<double> theta = readSlidingTheta();
   sliding.theta = theta.value_or(sliding.theta);
   if (theta || row.slidingUnscaled)
@@ -184,44 +229,100 @@ void RotationReader::readSliding(std::vector<std::string> types) {
     types = {kSlidingLayers.str(), kFullLayers.str()};
   std::vector<LayerRotation> rotations;
   for (const std::string &type : types) {
-    rotations.push_back({type, result.ropeTheta, result.scaling});
+    rotations.push_back(
+        {type, result.ropeTheta, result.scaling, result.rotaryDim});
     if (type == kSlidingLayers)
       rotations.back() = sliding;
   }
   setRotations(std::move(rotations));
 }
 
+/// The types of layers that need a dictionary, where there are no
+/// `layer_types`: those that have one, or null instead, and those that the
+/// model's code makes.
+std::vector<std::string> RotationReader::findTypes() const {
+  std::vector<std::string> types;
+  for (const json::Member &member : dicts.byType->members())
+    types.push_back(member.name().str());
+  if (slidesInPart())
+    for (StringRef type : {kSlidingLayers, kFullLayers})
+      if (!llvm::is_contained(types, type))
+        types.push_back(type.str());
+  return types;
+}
+
+/// Whether there are no layers of the type that rotate.
+bool RotationReader::mayLack(StringRef type) const {
+  if (type == kSlidingLayers)
+    return areAllFull() && !ConfigReader::given(config, "layer_types");
+  if (type == kFullLayers)
+    return row.attention.rotatesSlidingOnly && hasWindow();
+  // These have a state instead of keys, or do not attend. Of a type that is
+  // not known, nothing can be told.
+  return llvm::is_contained(
+      {"conv", "linear_attention", "mamba", "moe", "recurrent"}, type);
+}
+
+const LayerDictionary *RotationReader::findLayer(StringRef type) const {
+  auto found = llvm::find_if(
+      dicts.layers, [&](const LayerDictionary &l) { return l.type == type; });
+  return found == dicts.layers.end() ? nullptr : &*found;
+}
+
+void RotationReader::reportLack(StringRef type) {
+  const json::Member *null = dicts.byType->find(type);
+  const json::Member *types = ConfigReader::given(config, "layer_types");
+  reader.error(null    ? null->value
+               : types ? types->value
+                       : *dicts.byType,
+               "'" + dicts.name + "' lacks the layer type '" + type + "'");
+}
+
+/// The rotation of one type, from its dictionary or, if that is null, from the
+/// keys outside. Returns false after an error.
+bool RotationReader::readLayer(const LayerDictionary *layer,
+                               LayerRotation &rotation) {
+  rotation.theta = row.defaultTheta;
+  llvm::SmallVector<Place, 4> thetas = places(config, row.keys->theta);
+  // The full layers' base is that of the sliding ones, too, unless these have
+  // one of their own.
+  bool hasOwn = row.slidingTheta != 0 || hasSlidingKey() ||
+                (layer && ConfigReader::given(*layer->dict, "rope_theta"));
+  if (rotation.type == kSlidingLayers && hasOwn) {
+    thetas = slidingPlaces();
+    if (row.slidingTheta != 0)
+      rotation.theta = row.slidingTheta;
+  }
+  return readOne(layer ? getLayer(dicts, *layer) : RopeDictionaries(), thetas,
+                 rotation);
+}
+
 /// A dictionary for each type of layers.
 void RotationReader::readLayers(std::vector<std::string> types) {
   if (types.empty())
-    for (const LayerDictionary &layer : dicts.layers)
-      types.push_back(layer.type.str());
+    types = findTypes();
   std::vector<LayerRotation> rotations;
   bool isGood = !dicts.broken;
   for (const std::string &type : types) {
-    auto layer = llvm::find_if(
-        dicts.layers, [&](const LayerDictionary &l) { return l.type == type; });
-    bool isSliding = type == kSlidingLayers;
-    if (layer == dicts.layers.end()) {
-      // Other types are none of attention.
-      if (!isSliding && type != kFullLayers)
+    const LayerDictionary *layer = findLayer(type);
+    if (!layer) {
+      if (dicts.broken || mayLack(type))
         continue;
-      reader.error(ConfigReader::given(config, "layer_types")->value,
-                   "'" + dicts.name + "' lacks the layer type '" + type + "'");
-      isGood = false;
-      continue;
+      // A base of their own says enough: they take no part in a scaling.
+      if (type != kSlidingLayers || !hasSlidingKey()) {
+        reportLack(type);
+        isGood = false;
+        continue;
+      }
     }
-    LayerRotation rotation{type, row.defaultTheta, {}};
-    llvm::SmallVector<Place, 4> thetas = places(config, row.keys->theta);
-    if (isSliding) {
-      thetas = {{&config, "rope_local_base_freq"},
-                {&config, "local_rope_theta"}};
-      if (row.slidingTheta != 0)
-        rotation.theta = row.slidingTheta;
-    }
-    isGood &= readOne(getLayer(dicts, *layer), thetas, rotation);
+    LayerRotation rotation;
+    rotation.type = type;
+    isGood &= readLayer(layer, rotation);
     rotations.push_back(std::move(rotation));
   }
+  if (isGood && rotations.empty())
+    reader.error(*dicts.byType,
+                 "'" + dicts.name + "' has none of the types in 'layer_types'");
   if (isGood)
     setRotations(std::move(rotations));
 }
@@ -238,6 +339,7 @@ void RotationReader::read() {
   bool isGood = readOne(dicts, places(config, row.keys->theta), rotation);
   result.ropeTheta = rotation.theta;
   result.scaling = rotation.scaling;
+  result.rotaryDim = rotation.rotaryDim;
   if (isGood)
     readSliding(std::move(types));
 }
@@ -246,6 +348,6 @@ void posenc::frontend::readRotations(ConfigReader &reader,
                                      const json::Value &config,
                                      const ModelRow &row,
                                      const RopeDictionaries &dicts,
-                                     ModelConfig &result) {
-  RotationReader(reader, config, row, dicts, result).read();
+                                     HeadSize head, ModelConfig &result) {
+  RotationReader(reader, config, row, dicts, head, result).read();
 }

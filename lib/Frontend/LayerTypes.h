@@ -10,6 +10,7 @@
 #define POSENC_LIB_FRONTEND_LAYERTYPES_H
 
 #include "ConfigReader.h"
+#include "HeadShape.h"
 #include "ModelTable.h"
 #include "RopeDictionary.h"
 #include "posenc/Frontend/ModelConfig.h"
@@ -25,11 +26,11 @@ bool addLayerType(ConfigReader &reader, llvm::StringRef key,
                   llvm::StringRef name, const json::Value &at,
                   std::vector<std::string> &names);
 
-/// Reads the base and the scaling, for all layers or for those of each type,
-/// and the types. Which layers rotate at all is no concern here.
+/// Reads the base, the scaling and the rotary dimension, for all layers or for
+/// those of each type, and the types.
 void readRotations(ConfigReader &reader, const json::Value &config,
                    const ModelRow &row, const RopeDictionaries &dicts,
-                   ModelConfig &result);
+                   HeadSize head, ModelConfig &result);
 
 } // namespace posenc::frontend
 

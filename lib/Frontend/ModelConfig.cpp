@@ -214,14 +214,8 @@ void ModelReader::read(ModelConfig &result) {
   result.modelType = modelType.str();
   readPairing(result);
   RopeDictionaries dicts = findRopeDictionaries(reader, *config);
-  llvm::SmallVector<const json::Value *, 4> objects;
-  for (const json::Value *dict : {dicts.scaling, dicts.parameters})
-    if (dict)
-      objects.push_back(dict);
-  for (const LayerDictionary &layer : dicts.layers)
-    objects.push_back(layer.dict);
-  readHeadShape(reader, *config, objects, *row, result);
-  readRotations(reader, *config, *row, dicts, result);
+  const json::Value &at = readHeadShape(reader, *config, *row, result);
+  readRotations(reader, *config, *row, dicts, {result.headDim, &at}, result);
   if (options.attention)
     readAttention(reader, *config, *row, options.qkNorm, result);
   std::optional<DType> dtype = readDType(*config);
@@ -253,12 +247,20 @@ posenc::frontend::readModelConfig(StringRef text, StringRef fileName,
     reader.error(document->root(), "a config must be an object, not " +
                                        json::describeKind(document->root()));
   }
-  // By the whole diagnostic, so that the order is the same everywhere.
+  // By the whole diagnostic, so that the order is the same everywhere. What
+  // holds for several layer types is read, and reported, for each of them.
+  auto tie = [](const Diagnostic &d) {
+    return std::tie(d.line, d.col, d.severity, d.message);
+  };
   llvm::sort(diags.begin() + firstOwn, diags.end(),
-             [](const Diagnostic &a, const Diagnostic &b) {
-               return std::tie(a.line, a.col, a.severity, a.message) <
-                      std::tie(b.line, b.col, b.severity, b.message);
+             [&](const Diagnostic &a, const Diagnostic &b) {
+               return tie(a) < tie(b);
              });
+  diags.erase(std::unique(diags.begin() + firstOwn, diags.end(),
+                          [&](const Diagnostic &a, const Diagnostic &b) {
+                            return tie(a) == tie(b);
+                          }),
+              diags.end());
   if (reader.hasErrors())
     return std::nullopt;
   if (options.pairing)

@@ -41,7 +41,8 @@ private:
 
   Attribute getScaling(const Scaling &scaling);
   /// Null after an error.
-  FrequenciesAttr getFrequencies(double theta, const Scaling &scaling);
+  FrequenciesAttr getFrequencies(int64_t rotaryDim, double theta,
+                                 const Scaling &scaling);
   Type getElementType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
   func::FuncOp createFunction(StringRef name, ArrayRef<NamedType> arguments,

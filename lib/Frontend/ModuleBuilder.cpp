@@ -146,22 +146,26 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   func::ReturnOp::create(builder, loc, op.getResults());
 }
 
-FrequenciesAttr ModelModule::getFrequencies(double theta,
+FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
                                             const Scaling &scaling) {
   auto emitError = [&] { return mlir::emitError(loc); };
   // The dialect bounds what a config does not: the size of a table's row.
-  return FrequenciesAttr::getChecked(emitError, builder.getContext(),
-                                     config.rotaryDim, real(theta),
-                                     getScaling(scaling));
+  return FrequenciesAttr::getChecked(emitError, builder.getContext(), rotaryDim,
+                                     real(theta), getScaling(scaling));
 }
 
 OwningOpRef<ModuleOp> ModelModule::build() {
-  frequencies = getFrequencies(config.ropeTheta, config.scaling);
+  frequencies =
+      getFrequencies(config.rotaryDim, config.ropeTheta, config.scaling);
   if (!frequencies || failed(checkAttention()))
     return nullptr;
-  for (const ::posenc::frontend::LayerRotation &rotation : config.rotations)
-    layerFrequencies[rotation.type] =
-        getFrequencies(rotation.theta, rotation.scaling);
+  for (const ::posenc::frontend::LayerRotation &rotation : config.rotations) {
+    FrequenciesAttr mine =
+        getFrequencies(rotation.rotaryDim, rotation.theta, rotation.scaling);
+    if (!mine)
+      return nullptr;
+    layerFrequencies[rotation.type] = mine;
+  }
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
   builder.setInsertionPointToStart(module->getBody());
   auto buildRotation = [&](FrequenciesAttr frequencies,

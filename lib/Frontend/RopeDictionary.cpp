@@ -26,16 +26,12 @@ static bool isPerLayerType(const json::Value &dict) {
   });
 }
 
-/// The dictionary that holds for all layer types; else they are in `result`.
-static const json::Value *readLayers(ConfigReader &reader, StringRef name,
-                                     const json::Value &dict,
-                                     RopeDictionaries &result) {
-  const json::Value &first = dict.members().front().value;
-  if (llvm::all_of(dict.members(), [&](const json::Member &other) {
-        return json::deepEqual(first, other.value);
-      }))
-    return &first;
+/// Also where all are alike: what stands outside of them can differ between
+/// the types.
+static void readLayers(ConfigReader &reader, StringRef name,
+                       const json::Value &dict, RopeDictionaries &result) {
   result.name = name;
+  result.byType = &dict;
   result.layers.clear();
   std::vector<std::string> names;
   for (const json::Member &member : dict.members()) {
@@ -55,7 +51,6 @@ static const json::Value *readLayers(ConfigReader &reader, StringRef name,
     }
     result.layers.push_back({member.name(), &member.value});
   }
-  return nullptr;
 }
 
 static const json::Value *findOne(ConfigReader &reader,
@@ -66,12 +61,10 @@ static const json::Value *findOne(ConfigReader &reader,
     result.broken = true;
   if (!field.value || (*field.value)->members().empty())
     return nullptr;
-  const json::Value *dict = *field.value;
-  if (isPerLayerType(*dict)) {
-    result.perLayerType = true;
-    dict = readLayers(reader, name, *dict, result);
-  }
-  return dict;
+  if (!isPerLayerType(**field.value))
+    return *field.value;
+  readLayers(reader, name, **field.value, result);
+  return nullptr;
 }
 
 /// What a dictionary says of the scaling, in one spelling. The base and the

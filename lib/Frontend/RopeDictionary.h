@@ -29,10 +29,10 @@ struct RopeDictionaries {
   /// The name and object of the one that counts; null if neither is given.
   llvm::StringRef name;
   const json::Value *main = nullptr;
-  /// There is one keyed by layer type.
-  bool perLayerType = false;
-  /// Where that differs between the types: in place of all others.
+  /// What one keyed by layer type holds, in place of all others; null stands
+  /// for nothing.
   std::vector<LayerDictionary> layers;
+  const json::Value *byType = nullptr;
   /// An error was reported: nothing can be concluded from what is absent.
   bool broken = false;
 };

@@ -55,9 +55,11 @@ struct LayerRotation {
   std::string type;
   double theta = 10000;
   Scaling scaling;
+  int64_t rotaryDim = 0;
 
   bool isLike(const LayerRotation &other) const {
-    return theta == other.theta && scaling == other.scaling;
+    return theta == other.theta && scaling == other.scaling &&
+           rotaryDim == other.rotaryDim;
   }
 };
 
@@ -109,7 +111,7 @@ struct ModelConfig {
   double ropeTheta = 10000;
   Scaling scaling;
   /// Where layers of several types do not rotate alike, what each type has
-  /// instead of these two; else empty.
+  /// instead of these two and of `rotaryDim`; else empty.
   std::vector<LayerRotation> rotations;
   DType dtype = DType::F32;
   /// The different names in `layer_types`, in order, if there are several: each

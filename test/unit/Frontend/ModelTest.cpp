@@ -194,14 +194,18 @@ TEST(ModelTest, LayersThatAgree) {
       "layer_types": ["sliding_attention", "full_attention"]})");
 }
 
-/// The rotations of layer types, as `type:base`, and `/factor` if scaled.
+/// The rotations of layer types, as `type:base`, and `/factor` if scaled,
+/// `%dim` if not of a whole head.
 std::string rotations(llvm::StringRef text) {
   std::string list;
-  for (const LayerRotation &rotation : good(text).rotations) {
+  ModelConfig config = good(text);
+  for (const LayerRotation &rotation : config.rotations) {
     list += (list.empty() ? "" : " ") + rotation.type + ":" +
             std::to_string(int64_t(rotation.theta));
     if (rotation.scaling.kind != Scaling::Kind::Default)
       list += "/" + std::to_string(int64_t(rotation.scaling.factor));
+    if (rotation.rotaryDim != config.headDim)
+      list += "%" + std::to_string(rotation.rotaryDim);
   }
   return list;
 }
@@ -267,6 +271,89 @@ TEST(ModelTest, DictionariesOfLayers) {
   ModelConfig one = good(llama(dict + R"(, "layer_types": ["unused"])"));
   EXPECT_TRUE(one.rotations.empty());
   EXPECT_EQ(one.ropeTheta, 7);
+}
+
+TEST(ModelTest, DictionariesThatAreAlike) {
+  std::string dicts = R"("rope_parameters": {
+      "full_attention": {"rope_type": "default"},
+      "sliding_attention": {"rope_type": "default"}}})";
+  // Bases outside of them, or in the model's code.
+  EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", "rope_theta": 5e5,
+      "rope_local_base_freq": 2e4, )" +
+                      dicts),
+            "full_attention:500000 sliding_attention:20000");
+  EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", )" + dicts),
+            "full_attention:1000000 sliding_attention:10000");
+  EXPECT_EQ(rotations(R"({"model_type": "modernbert", "hidden_size": 512,
+      "num_attention_heads": 8, "global_rope_theta": 80000,
+      "local_rope_theta": 30000, )" +
+                      dicts),
+            "full_attention:80000 sliding_attention:30000");
+  // One base serves both where the sliding layers have none of their own.
+  ModelConfig olmo = good(R"({"model_type": "olmo3", "hidden_size": 512,
+      "num_attention_heads": 8, "rope_theta": 5e5, )" +
+                          dicts);
+  EXPECT_TRUE(olmo.rotations.empty());
+  EXPECT_EQ(olmo.ropeTheta, 5e5);
+}
+
+TEST(ModelTest, FractionsOfLayers) {
+  auto gemma = [](llvm::StringRef full, llvm::StringRef outer) {
+    return R"({"model_type": "gemma3_text", "rope_parameters": {
+        "full_attention": {"rope_type": "default", "rope_theta": 1e6)" +
+           full.str() + R"(},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})" +
+           outer.str() + "}";
+  };
+  std::string half = R"(, "partial_rotary_factor": 0.5)";
+  EXPECT_EQ(rotations(gemma(half, "")),
+            "full_attention:1000000%128 sliding_attention:10000");
+  EXPECT_EQ(good(gemma(half, "")).rotaryDim, 128);
+  // One outside holds for all types.
+  for (llvm::StringRef full : {half.c_str(), ""})
+    EXPECT_EQ(rotations(gemma(full, half)),
+              "full_attention:1000000%128 sliding_attention:10000%128");
+  // The fraction alone makes a difference.
+  std::string alike = gemma(half, "");
+  alike.replace(alike.find("1e6"), 3, "1e4");
+  EXPECT_EQ(rotations(alike),
+            "full_attention:10000%128 sliding_attention:10000");
+}
+
+TEST(ModelTest, LayersWithoutDictionary) {
+  std::string full = R"("full_attention": {"rope_type": "linear", "factor": 8,
+      "rope_theta": 1e6})";
+  // A base of their own says enough of the sliding layers.
+  EXPECT_EQ(rotations(R"({"model_type": "gemma3_text",
+      "rope_local_base_freq": 2e4, "rope_parameters": {
+        "sliding_attention": null, )" +
+                      full + "}}"),
+            "sliding_attention:20000 full_attention:1000000/8");
+  // There are none.
+  EXPECT_EQ(good(R"({"model_type": "gemma3_text", "sliding_window_pattern": 1,
+      "rope_parameters": {"sliding_attention": null, )" +
+                 full + "}}")
+                .ropeTheta,
+            1e6);
+  EXPECT_EQ(good(llama("\"rope_parameters\": {" + full + "}")).ropeTheta, 1e6);
+  EXPECT_EQ(good(llama(R"("layer_types": ["full_attention"],
+      "rope_parameters": {"sliding_attention": null, )" +
+                       full + "}"))
+                .ropeTheta,
+            1e6);
+  // These do not rotate.
+  EXPECT_EQ(good(R"({"model_type": "exaone4", "hidden_size": 512,
+      "num_attention_heads": 8,
+      "layer_types": ["sliding_attention", "full_attention"],
+      "rope_parameters": {"full_attention": null, "sliding_attention": {
+        "rope_type": "default", "rope_theta": 3e4}}})")
+                .ropeTheta,
+            3e4);
+  EXPECT_EQ(good(llama(R"("layer_types": ["linear_attention",
+      "full_attention"], "rope_parameters": {)" +
+                       full + "}"))
+                .ropeTheta,
+            1e6);
 }
 
 TEST(ScalingTest, Linear) {

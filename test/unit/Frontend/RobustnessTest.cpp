@@ -48,7 +48,7 @@ const std::string layersConfig = R"({
   "rope_local_base_freq": 1e4, "max_position_embeddings": 4096,
   "rope_parameters": {
     "full_attention": {"rope_type": "linear", "factor": 8.0,
-                       "rope_theta": 1000000.0},
+                       "rope_theta": 1000000.0, "partial_rotary_factor": 0.5},
     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}
   }
 })";
