@@ -261,6 +261,13 @@ def find_lit():
     return "lit"
 
 
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("there must be at least one")
+    return number
+
+
 def main():
     source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(
@@ -272,7 +279,7 @@ def main():
                         help="folder of lit tests, default: test of the build")
     parser.add_argument("--unit", action="append",
                         help="GoogleTest executable, default: all of the build")
-    parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("-j", "--jobs", type=positive, default=2)
     parser.add_argument("--timeout", type=int, default=3600,
                         help="seconds for lit, and for each shard")
     options = parser.parse_args()

@@ -136,7 +136,7 @@ const Fault kVectorFaults[] = {
     {"NoDivision", "arith.divf %*, %* : vector<8xf32>",
      "arith.mulf %$0, %$1 : vector<8xf32>"},
     {"Exponent", "dense<23>", "dense<22>"},
-    {"Magic", "dense<0x4B400000>", "dense<0x4B400001>"},
+    {"Magic", "dense<0x4B40007F>", "dense<0x4B400080>"},
     {"Coefficient", "dense<0.0555073395>", "dense<0.0556>"},
     {"LogOfTwo", "dense<0.693147182>", "dense<0.6932>"},
     {"LogExponent", "dense<0.693145751>", "dense<0.6932>"},

@@ -468,4 +468,77 @@ TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
       }
 }
 
+//===----------------------------------------------------------------------===//
+// NaNs
+//===----------------------------------------------------------------------===//
+
+/// Whatever their sign and payload.
+TEST(AttentionPropertiesTest, NaNsStay) {
+  for (Route route : {Route::Direct, Route::Linalg})
+    for (bool oneQuery : {false, true})
+      for (uint32_t bits : {0x7fc00000u, 0x7f800001u, 0x7fffffffu, 0xffffffffu,
+                            0xffc001ffu, 0x7fff8000u}) {
+        int64_t queries = oneQuery ? 1 : 19;
+        runtime::Array q =
+            make(POSENC_F32, getShape(1, queries, kHeads), getInteger);
+        runtime::Array k =
+            makeRandom(POSENC_F32, getShape(1, 53, kKeyHeads), 1);
+        runtime::Array v =
+            makeRandom(POSENC_F32, getShape(1, 53, kKeyHeads), 2);
+        // In a score of every query.
+        for (int64_t head = 0; head < kKeyHeads; ++head)
+          std::memcpy(k.dataAs<float>() + (7 * kKeyHeads + head) * kDim + 3,
+                      &bits, sizeof(bits));
+        Text text;
+        text.oneQuery = oneQuery;
+        runtime::Array result =
+            call(text, route, {q.value(), k.value(), v.value()});
+        size_t count = 0;
+        for (size_t i = 0; i < result.numElements(); ++i)
+          count += std::isnan(result.dataAs<float>()[i]);
+        EXPECT_EQ(count, result.numElements())
+            << getName(route) << (oneQuery ? ", one query, " : ", ") << std::hex
+            << bits;
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Quotients in regions
+//===----------------------------------------------------------------------===//
+
+/// A quotient that is rounded is the true one for queries as for keys: 41 times
+/// the nearest number to 1/41 is less than 1.
+TEST(AttentionPropertiesTest, QuotientsAreNotProducts) {
+  constexpr int64_t tokens = 97;
+  auto getRegions = [](bool byQuotient) {
+    std::string block = byQuotient ? R"(
+      %f = arith.sitofp %x : i32 to f32
+      %c = arith.constant 41.0 : f32
+      %p = arith.divf %f, %c : f32
+      %g = math.floor %p : f32
+      %e = arith.sitofp %y : i32 to f32
+      %d = arith.divf %e, %c : f32
+      %h1 = math.floor %d : f32
+      %is = arith.cmpf oeq, %g, %h1 : f32)"
+                                   : R"(
+      %c = arith.constant 41 : i32
+      %g = arith.divsi %x, %c : i32
+      %h1 = arith.divsi %y, %c : i32
+      %is = arith.cmpi eq, %g, %h1 : i32)";
+    return " where(%b, %h, %i, %j) {\n      %x = arith.index_cast %i : index "
+           "to i32\n      %y = arith.index_cast %j : index to i32" +
+           block + "\n      posenc.yield %is : i1\n    }";
+  };
+  runtime::Array q = makeRandom(POSENC_F32, getShape(1, tokens, kHeads), 1);
+  runtime::Array k = makeRandom(POSENC_F32, getShape(1, tokens, kKeyHeads), 2);
+  runtime::Array v = makeRandom(POSENC_F32, getShape(1, tokens, kKeyHeads), 3);
+  Text quotient, integers;
+  quotient.regions = getRegions(true);
+  integers.regions = getRegions(false);
+  expectSameBits(
+      call(quotient, Route::Direct, {q.value(), k.value(), v.value()}),
+      call(integers, Route::Direct, {q.value(), k.value(), v.value()}),
+      "where");
+}
+
 } // namespace

@@ -28,7 +28,9 @@ def PosencDialect : Dialect {
 
     Precision: `cos(p*f_i)` and `sin(p*f_i)` are as if evaluated in real
     arithmetic, at every integer position; no library function is called.
-    Products of f16 and bf16 tensors are formed in f32 and rounded once.
+    Products of f16 and bf16 tensors are formed in f32 and rounded once; only
+    attention on bf16 rounds what it has rotated and its weights to bf16 where
+    the processor has products of such pairs (AVX512-BF16), and sums in f32.
 
     Attributes of functions: `posenc.abi`, a `#posenc.abi`, is the C signature
     of a kernel; `posenc.chunked` says that its last two arguments are a chunk's

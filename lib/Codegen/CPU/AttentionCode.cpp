@@ -37,7 +37,8 @@ static int64_t getRowSize(int64_t size) {
   return ((size + line - 1) / line | 1) * line;
 }
 
-AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
+AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
+                                   int64_t bytes) {
   AttentionTiles tiles;
   tiles.lanes = target.vectorBytes / 4;
   tiles.vectors = 2;
@@ -56,17 +57,22 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
     tiles.setDecode(op, ratio, std::max(dim, valueDim));
     return tiles;
   }
-  // Threads may have stacks of 512 KiB, and the second cache is not larger:
-  // what a query, a key and the table of a group's rotations take, and what it
+  // What a query, a key and the table of a group's rotations take, and what it
   // costs to bring a key again for other queries, and to load and store sums
   // again for other keys.
-  constexpr int64_t most = 392 << 10, mostQueries = 384;
+  constexpr int64_t mostQueries = 384;
   int64_t pair = usesDots(op, target) ? 2 : 1, mostKeys = pair == 2 ? 128 : 96;
   int64_t ofQuery = 4 * (alignTo(dim, tiles.lanes) / pair +
                          alignTo(valueDim, tiles.lanes) + 2);
   int64_t ofKey = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
                        tiles.getGroup());
-  int64_t rest = 4 * (tiles.getGroup() + 1) * dim;
+  // Interleaved lanes each have a cosine and a sine of their own.
+  auto isInterleaved = [](std::optional<RotationAttr> rotation) {
+    return rotation && rotation->getPairing() == Pairing::Interleaved;
+  };
+  bool hasTwice = isInterleaved(op.getQueryRotation()) ||
+                  isInterleaved(op.getKeyRotation());
+  int64_t rest = 4 * (tiles.getGroup() + 1) * dim * (hasTwice ? 2 : 1);
   // Rows have no place among keys that are words.
   if (pair == 2)
     rest += 4 * tiles.getGroup() * getRowSize(std::max(dim, valueDim));
@@ -82,7 +88,7 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target) {
       for (int64_t keys = tiles.scoreRows; keys <= mostKeys;
            keys += tiles.scoreRows) {
         double cost = 16.0 / queries + 1.0 / keys;
-        bool fits = queries * ofQuery + keys * ofKey + rest <= most;
+        bool fits = queries * ofQuery + keys * ofKey + rest <= bytes;
         if (!fits || cost >= least)
           continue;
         least = cost;
@@ -125,6 +131,27 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
          std::clamp<int64_t>(tileBytes / bytes / ofVector, 1, mostVectors);
 }
 
+AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations) {
+  llvm::SmallDenseMap<Operation *, SmallVector<AttentionOp>> kinds;
+  for (AttentionOp op : operations) {
+    Operation *function = op->getParentOfType<FunctionOpInterface>();
+    auto hasItsTypes = [&](AttentionOp other) {
+      return llvm::equal(op->getOperandTypes(), other->getOperandTypes());
+    };
+    if (llvm::any_of(kinds[function], hasItsTypes))
+      continue;
+    kinds[function].push_back(op);
+    ++numShapes[function];
+  }
+}
+
+int64_t AttentionScratch::getMostBytes(AttentionOp op) const {
+  // Threads may have stacks of 512 KiB, and the second cache is not larger.
+  constexpr int64_t ofFunction = 392 << 10;
+  return ofFunction /
+         numShapes.lookup(op->getParentOfType<FunctionOpInterface>());
+}
+
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
                                  ArrayRef<int64_t> shape, bool isShared) {
   auto type = MemRefType::get(shape, builder.getF32Type());
@@ -151,7 +178,8 @@ Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
 AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                              const VectorTarget &target,
                              AttentionScratch &scratch)
-    : op(op), tiles(AttentionTiles::get(op, target)), target(target),
+    : op(op), tiles(AttentionTiles::get(op, target, scratch.getMostBytes(op))),
+      target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
       hasDots(usesDots(op, target)) {

@@ -48,7 +48,9 @@ struct AttentionTiles {
   /// Query heads of a task, and key heads.
   int64_t heads, keyHeads = 1;
 
-  static AttentionTiles get(AttentionOp op, const VectorTarget &target);
+  /// For memory of so many bytes.
+  static AttentionTiles get(AttentionOp op, const VectorTarget &target,
+                            int64_t bytes);
 
   int64_t getGroup() const { return lanes * vectors; }
   /// Tokens of a task.
@@ -80,6 +82,12 @@ private:
 /// use.
 class AttentionScratch {
 public:
+  /// Of these, before any is erased.
+  explicit AttentionScratch(ArrayRef<AttentionOp> operations);
+  /// What one of them may take: those of other shapes in its function have
+  /// memory of their own.
+  int64_t getMostBytes(AttentionOp op) const;
+
   /// Starts anew for the next attention.
   void reset() {
     for (Entry &entry : entries)
@@ -96,6 +104,8 @@ private:
     bool isUsed, isShared;
   };
   SmallVector<Entry> entries;
+  /// How many shapes of attention a function has.
+  llvm::SmallDenseMap<Operation *, int64_t> numShapes;
 };
 
 /// What all parts of the code of one attention know.

@@ -61,8 +61,6 @@ static int64_t getElementBytes(Value memref) {
   return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
 }
 
-static constexpr int64_t kLineBytes = 64;
-
 Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task, Value endKey)
     : b(builder), code(code), op(code.op), task(task),

@@ -78,7 +78,8 @@ Value mlir::posenc::packWeights(ImplicitLocOpBuilder &builder,
     ElementwiseBuilder b(builder, builder.getLoc(), weight);
     Value word = b.cast<arith::BitcastOp>(builder.getI32Type(), weight);
     // Half a unit is added, so that a weight between two goes up: they are
-    // never negative.
+    // never negative, and no NaN may be carried into the sign.
+    word = b.binary<arith::MinUIOp>(word, b.i32(0x7fff7fff));
     bits.push_back(b.andi(b.addi(word, b.i32(0x8000)), b.i32(0xffff0000)));
     weight = b.cast<arith::BitcastOp>(builder.getF32Type(), bits.back());
   }

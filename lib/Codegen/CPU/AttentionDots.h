@@ -39,8 +39,7 @@ namespace mlir::posenc {
 /// two and so on, lane by lane.
 SmallVector<Value> packPairs(ImplicitLocOpBuilder &builder,
                              ArrayRef<Value> vectors);
-/// Rounds two vectors of weights, and returns their words. NaN need not stay
-/// one: it has been seen in a total.
+/// Rounds two vectors of weights, and returns their words. NaN stays.
 Value packWeights(ImplicitLocOpBuilder &builder,
                   MutableArrayRef<Value> weights);
 

@@ -129,8 +129,9 @@ static Value emitTanh(ImplicitLocOpBuilder &builder, Value x) {
   return b.binary<arith::DivFOp>(b.mul(x, p), q);
 }
 
-/// The quotient of a vector in f32 and a constant, or null if it has no
-/// reciprocal to be multiplied with.
+/// The quotient of a vector in f32 and a constant, or null if a product does
+/// not do: it does for the reciprocal of a power of two, and for a tanh, as in
+/// soft caps, but not where the quotient is rounded or compared.
 static Value emitQuotient(ImplicitLocOpBuilder &builder, arith::DivFOp op,
                           Value dividend) {
   APFloat divisor(0.0f);
@@ -138,7 +139,10 @@ static Value emitQuotient(ImplicitLocOpBuilder &builder, arith::DivFOp op,
       !matchPattern(op.getRhs(), m_ConstantFloat(&divisor)))
     return nullptr;
   float reciprocal = 1.0f / divisor.convertToFloat();
-  if (!std::isnormal(reciprocal))
+  bool isForTanh = llvm::all_of(
+      op->getUsers(), [](Operation *user) { return isa<math::TanhOp>(user); });
+  if (!std::isnormal(reciprocal) ||
+      (!isForTanh && !divisor.getExactInverse(nullptr)))
     return nullptr;
   ElementwiseBuilder b(builder, builder.getLoc(), dividend);
   return b.mul(dividend, b.f32(reciprocal));

@@ -383,9 +383,8 @@ void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
     SmallVector<Value> at = getKeyIndices(builder, op, task, key);
     for (auto [tensor, dim] : {std::pair(op.getKey(), code.dim),
                                std::pair(op.getValue(), code.valueDim)}) {
-      constexpr int64_t lineBytes = 64;
       int64_t step =
-          lineBytes * 8 /
+          kLineBytes * 8 /
           getElementTypeOrSelf(tensor.getType()).getIntOrFloatBitWidth();
       for (int64_t lane = 0; lane < dim; lane += step) {
         SmallVector<Value> element(at);

@@ -21,11 +21,12 @@ using namespace mlir::posenc;
 
 Value mlir::posenc::emitExp2(ImplicitLocOpBuilder &builder, Value x) {
   ElementwiseBuilder b(builder, builder.getLoc(), x);
-  // From -127 down all is -127, whose power comes out as 0, since the bits of
-  // the polynomial are 1.0 and the exponent's become 0. NaN stays.
+  // From -127 down all is -127, whose power comes out as 0: a factor without an
+  // exponent. NaN stays.
   Value clamped = createMax(builder, b.f32(-127), x);
-  // The lower bits of x + 1.5*2^23 are x rounded to an integer.
-  Value magic = b.f32(12582912.0);
+  // The lower bits of x + 1.5*2^23 + 127 are x rounded to an integer, as the
+  // exponent of its power.
+  Value magic = b.f32(12582912.0 + 127);
   Value shifted = b.add(clamped, magic);
   Value rest = b.sub(clamped, b.sub(shifted, magic));
   // 1 + x*p(x), the least relative error on [-1/2, 1/2]: 1.6e-7 in f32.
@@ -34,8 +35,7 @@ Value mlir::posenc::emitExp2(ImplicitLocOpBuilder &builder, Value x) {
     power = b.fma(power, rest, b.f32(coefficient));
   Type i32 = builder.getI32Type();
   Value exponent = b.shl(b.cast<arith::BitcastOp>(i32, shifted), b.i32(23));
-  Value bits = b.addi(b.cast<arith::BitcastOp>(i32, power), exponent);
-  return b.cast<arith::BitcastOp>(builder.getF32Type(), bits);
+  return b.mul(power, b.cast<arith::BitcastOp>(builder.getF32Type(), exponent));
 }
 
 Value mlir::posenc::emitLog(ImplicitLocOpBuilder &builder, Value x) {

@@ -426,7 +426,7 @@ struct ConvertPosencAttentionToVector final
                          streamTablesFrom, blockPositions, blockBelow},
                         vectorBytes,
                         bf16Dots};
-    AttentionScratch scratch;
+    AttentionScratch scratch(operations);
     for (AttentionOp op : operations) {
       if (std::optional<std::string> obstacle = getVectorObstacle(op)) {
         remark::missed(

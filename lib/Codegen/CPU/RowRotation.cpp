@@ -22,8 +22,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kLineBits = 64 * 8;
-
 RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
                          int64_t rotaryDim, int64_t offset, Type elementType,
                          int64_t numSlots, const VectorTarget &target)
@@ -173,7 +171,8 @@ void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
   // A streamed line must not wait half written.
   int64_t together = rowLanes;
   if (access == Access::Streamed)
-    together = std::max(together, kLineBits / element.getIntOrFloatBitWidth());
+    together =
+        std::max(together, kLineBytes * 8 / element.getIntOrFloatBitWidth());
   forEachVector(
       builder, loc, rotaryDim / 2, together,
       [&](OpBuilder &b, Location l, Value first, int64_t length) {

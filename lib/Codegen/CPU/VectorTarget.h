@@ -15,6 +15,9 @@
 
 namespace mlir::posenc {
 
+/// A line of the caches.
+constexpr int64_t kLineBytes = 64;
+
 /// The options of the conversions to vectors; all sizes in bytes.
 struct VectorTarget : Tuning {
   unsigned vectorBytes;
