@@ -31,6 +31,9 @@ static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIntOp::create(builder, loc, value, 64);
 }
 
+/// From here on constants are read faster as rows, whatever they meet.
+static constexpr int64_t kLongRow = 512;
+
 /// Products of f32, with all that is rounded on the way, are wrong by less than
 /// 2^-22.8, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
 /// anchors are wrong by 2^-47, by less than that of the f32 from 2^-19 on.
@@ -78,6 +81,9 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
+      block(products.isF64() && length < kLongRow
+                ? std::min<int64_t>(length, 16)
+                : length),
       numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
   if (!runs)
     return;
@@ -99,7 +105,8 @@ int64_t PositionSteps::getStepBytes() const {
 void PositionSteps::createLevel(OpBuilder &builder, Operation *op, Level &level,
                                 StringRef name, ArrayRef<PairFrequency> pairs,
                                 bool inverse, ArrayRef<int64_t> order) {
-  SmallVector<double> values(level.numPlaces * numParts * length);
+  int64_t ofPlace = getSize(numParts);
+  SmallVector<double> values(level.numPlaces * ofPlace);
   for (auto [column, number] : llvm::enumerate(order)) {
     // A product is much less work than a cosine.
     BigFloat half = pairs[number].frequency * BigFloat(0.5 * level.unit);
@@ -114,12 +121,13 @@ void PositionSteps::createLevel(OpBuilder &builder, Operation *op, Level &level,
       rowSin = halfSin;
     }
     for (int64_t row = 0; row < level.numPlaces; ++row) {
-      double *at = values.begin() + row * numParts * length + column;
+      double *at = values.begin() + row * ofPlace +
+                   column / block * numParts * block + column % block;
       at[0] = rowCos.toDouble();
-      at[length] = rowSin.toDouble();
+      at[block] = rowSin.toDouble();
       if (numParts == 4) {
-        at[2 * length] = at[0] - static_cast<float>(at[0]);
-        at[3 * length] = at[length] - static_cast<float>(at[length]);
+        at[2 * block] = at[0] - static_cast<float>(at[0]);
+        at[3 * block] = at[block] - static_cast<float>(at[block]);
       }
       BigFloat nextCos = rowCos * stepCos - rowSin * stepSin;
       rowSin = rowSin * stepCos + rowCos * stepSin;
@@ -197,18 +205,33 @@ PositionSteps::Place PositionSteps::getPlace(OpBuilder &builder, Location loc,
       isBefore};
 }
 
+Value PositionSteps::getPlaceOf(OpBuilder &builder, Location loc, Value first,
+                                int64_t part, int64_t numParts) const {
+  // The other parts of all blocks before.
+  Value before = first;
+  if (block < length) {
+    Value number = builder.createOrFold<arith::DivUIOp>(
+        loc, first, createIndex(builder, loc, block));
+    number = builder.createOrFold<arith::MulIOp>(
+        loc, number, createIndex(builder, loc, (numParts - 1) * block));
+    before = builder.createOrFold<arith::AddIOp>(loc, number, first);
+  }
+  return builder.createOrFold<arith::AddIOp>(
+      loc, before, createIndex(builder, loc, part * block));
+}
+
 /// Cos, sin, or what they lost, of the row of a place.
 Value PositionSteps::loadPart(OpBuilder &builder, Location loc,
                               const Level &level, Value row, int64_t part,
                               Value first, int64_t lanes) const {
-  auto type = MemRefType::get({level.numPlaces * numParts * length}, products);
+  int64_t ofPlace = getSize(numParts);
+  auto type = MemRefType::get({level.numPlaces * ofPlace}, products);
   Value table =
       memref::GetGlobalOp::create(builder, loc, type, level.constants);
   Value at = builder.createOrFold<arith::MulIOp>(
-      loc, row, createIndex(builder, loc, numParts * length));
-  at = builder.createOrFold<arith::AddIOp>(loc, at, first);
+      loc, row, createIndex(builder, loc, ofPlace));
   at = builder.createOrFold<arith::AddIOp>(
-      loc, at, createIndex(builder, loc, part * length));
+      loc, at, getPlaceOf(builder, loc, first, part, numParts));
   return vector::LoadOp::create(builder, loc,
                                 VectorType::get({lanes}, products), table, at);
 }

@@ -74,6 +74,13 @@ public:
   const PositionPhases &getPhases() const { return phases; }
   int64_t getNumPairs() const { return length; }
   int64_t getNumAxes() const { return numAxes; }
+  /// The size of memory for so many parts of the pairs, as cos and sin are two,
+  /// and where a part of pairs from `first` on is in it.
+  int64_t getSize(int64_t numParts) const {
+    return llvm::divideCeil(length, block) * block * numParts;
+  }
+  Value getPlaceOf(OpBuilder &builder, Location loc, Value first, int64_t part,
+                   int64_t numParts) const;
   /// The type of an anchor's cos and sin.
   Type getAnchorType() const { return products; }
   /// Bytes of the constants of a pair.
@@ -130,7 +137,7 @@ private:
   /// Constants that rotate by some places of `unit` positions each.
   struct Level {
     int64_t numPlaces, unit;
-    /// Name of a global: places x parts x pairs.
+    /// Name of a global: places x blocks x parts x `block`.
     std::string constants;
   };
   void createLevel(OpBuilder &builder, Operation *op, Level &level,
@@ -158,6 +165,10 @@ private:
   int64_t length, numAxes;
   /// Of the entries, and of the products.
   Type type, products;
+  /// Pairs whose parts lie side by side, a multiple of all vectors. Short rows
+  /// of f64 would be read as fast as a table is written: where they are at the
+  /// same place of a page, each load waits for a store.
+  int64_t block;
   /// The constants of a step: cos and sin; for a rotation also what f32 lost.
   int64_t numParts;
   /// Sums below are not precise enough; 0 for a rotation.

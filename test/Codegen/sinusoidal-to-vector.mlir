@@ -14,8 +14,8 @@
 // CHECK: memref.global "private" constant @turns : memref<32xf64>
 // CHECK: memref.global "private" constant @steps : memref<256xf64>
 // CHECK-LABEL: func.func @interleaved
-// CHECK: %[[ANCHOR:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2x8xf64>
-// CHECK: %[[STRETCH:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2x8xf64>
+// CHECK: %[[ANCHOR:.*]] = memref.alloca() {alignment = 64 : i64} : memref<16xf64>
+// CHECK: %[[STRETCH:.*]] = memref.alloca() {alignment = 64 : i64} : memref<16xf64>
 // The anchor is computed where it is another one, and so is the stretch.
 // CHECK: %[[OTHER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[OTHER]]

@@ -48,7 +48,7 @@ PositionTable::Kept PositionTable::allocateKept(OpBuilder &builder,
                                     MemRefType::get(shape, element),
                                     builder.getI64IntegerAttr(64));
   };
-  Value entries = create({2, steps.getNumPairs()}, steps.getAnchorType());
+  Value entries = create(steps.getSize(2), steps.getAnchorType());
   return {entries, create({steps.getNumAxes()}, builder.getI64Type())};
 }
 
@@ -183,7 +183,7 @@ PositionTable::Entry PositionTable::load(OpBuilder &builder, Location loc,
   auto loadRow = [&](int64_t which) -> Value {
     return vector::LoadOp::create(
         builder, loc, VectorType::get({lanes}, steps.getAnchorType()),
-        kept.entries, ValueRange{createIndex(builder, loc, which), first});
+        kept.entries, steps.getPlaceOf(builder, loc, first, which, 2));
   };
   return {loadRow(0), loadRow(1)};
 }
@@ -191,9 +191,8 @@ PositionTable::Entry PositionTable::load(OpBuilder &builder, Location loc,
 void PositionTable::store(OpBuilder &builder, Location loc, const Kept &kept,
                           Value first, const Entry &entry) const {
   for (auto [which, value] : {std::pair(0, entry.cos), {1, entry.sin}})
-    vector::StoreOp::create(
-        builder, loc, value, kept.entries,
-        ValueRange{createIndex(builder, loc, which), first});
+    vector::StoreOp::create(builder, loc, value, kept.entries,
+                            steps.getPlaceOf(builder, loc, first, which, 2));
 }
 
 void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
