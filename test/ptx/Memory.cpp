@@ -37,21 +37,26 @@ ShadowCell *Region::getCells(uint64_t offset, uint32_t launch) {
 
 Memory::Memory() : end(firstAddress) {}
 
-Region &Memory::addRegion(uint64_t size, StringRef name,
-                          uint64_t misalignment) {
+uint64_t Memory::reserve(uint64_t size) {
+  uint64_t address = alignTo(end + gap, 256);
+  end = address + size;
+  return address;
+}
+
+Region &Memory::addRegion(uint64_t address, uint64_t size, StringRef name) {
   auto region = std::make_unique<Region>();
-  region->address = alignTo(end + gap, 256) + misalignment;
+  region->address = address;
   region->size = size;
   region->name = name.str();
-  end = region->address + size;
   Region &result = *region;
-  regions.emplace(result.address, std::move(region));
+  regions.emplace(address, std::move(region));
   return result;
 }
 
 uint64_t Memory::add(MutableArrayRef<uint8_t> bytes, Access access,
                      StringRef name, uint64_t misalignment) {
-  Region &region = addRegion(bytes.size(), name, misalignment);
+  uint64_t address = reserve(bytes.size() + misalignment) + misalignment;
+  Region &region = addRegion(address, bytes.size(), name);
   region.data = bytes.data();
   region.access = access;
   if (access == Access::WriteOnly)
@@ -59,13 +64,18 @@ uint64_t Memory::add(MutableArrayRef<uint8_t> bytes, Access access,
   return region.address;
 }
 
-uint64_t Memory::allocate(uint64_t size, StringRef name) {
-  Region &region = addRegion(size, name, 0);
+void Memory::allocateAt(uint64_t address, uint64_t size, StringRef name) {
+  Region &region = addRegion(address, size, name);
   // Bytes that show where they are used.
   region.own.assign(size, 0xcd);
   region.valid.assign(size, 0);
   region.data = region.own.data();
-  return region.address;
+}
+
+uint64_t Memory::allocate(uint64_t size, StringRef name) {
+  uint64_t address = reserve(size);
+  allocateAt(address, size, name);
+  return address;
 }
 
 bool Memory::free(uint64_t address) {

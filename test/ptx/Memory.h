@@ -78,6 +78,10 @@ public:
   }
   /// Bytes that nobody has written yet.
   uint64_t allocate(uint64_t size, llvm::StringRef name = "");
+  /// An address for so many bytes, which are not there yet, and the bytes
+  /// there.
+  uint64_t reserve(uint64_t size);
+  void allocateAt(uint64_t address, uint64_t size, llvm::StringRef name = "");
   /// False if no region begins there.
   bool free(uint64_t address);
 
@@ -100,7 +104,7 @@ public:
 private:
   /// Where the host may write the bytes, which count as written; else null.
   uint8_t *overwrite(uint64_t address, uint64_t size);
-  Region &addRegion(uint64_t size, llvm::StringRef name, uint64_t misalignment);
+  Region &addRegion(uint64_t address, uint64_t size, llvm::StringRef name);
 
   std::map<uint64_t, std::unique_ptr<Region>> regions;
   std::map<uint64_t, std::vector<uint64_t>> variables;

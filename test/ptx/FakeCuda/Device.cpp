@@ -199,7 +199,8 @@ POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 39: // threads of a multiprocessor
     *value = 2048;
     break;
-  case 41: // unified addresses
+  case 41:  // unified addresses
+  case 115: // pools
     *value = 1;
     break;
   case 75:
@@ -211,9 +212,8 @@ POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   case 81: // shared memory of a multiprocessor
     *value = driver.getSharedLimit() + 1024;
     break;
-  case 83:  // managed memory
-  case 95:  // cooperative launches
-  case 115: // pools
+  case 83: // managed memory
+  case 95: // cooperative launches
     *value = 0;
     break;
   case 97: // shared memory of a block that asks for it

@@ -35,6 +35,40 @@ POSENC_CUDA cuMemFree_v2(CUdeviceptr address) {
 }
 POSENC_CUDA_SYMBOL(cuMemFree_v2)
 
+// Memory that a stream has from where it gets it to where it gives it back; a
+// graph has the same address every time that it runs.
+POSENC_CUDA cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) {
+  LOCK_DRIVER
+  if (!size)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (size > size_t(16) << 30)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  uint64_t place = driver.memory.reserve(size);
+  *address = place;
+  return submit(driver, stream, [=] {
+    Driver &driver = Driver::get();
+    // Of a graph that has not given it back.
+    if (driver.memory.find(place, 1))
+      return CUDA_ERROR_INVALID_VALUE;
+    driver.memory.allocateAt(place, size, "memory of a stream");
+    driver.note("allocate " + Twine(size));
+    return CUDA_SUCCESS;
+  });
+}
+POSENC_CUDA_SYMBOL(cuMemAllocAsync)
+
+POSENC_CUDA cuMemFreeAsync(CUdeviceptr address, void *stream) {
+  LOCK_DRIVER
+  return submit(driver, stream, [=] {
+    Driver &driver = Driver::get();
+    if (!driver.memory.free(address))
+      return CUDA_ERROR_INVALID_VALUE;
+    driver.note("release");
+    return CUDA_SUCCESS;
+  });
+}
+POSENC_CUDA_SYMBOL(cuMemFreeAsync)
+
 static Work copyToDevice(CUdeviceptr to, const void *from, size_t size) {
   return [=] {
     return Driver::get().memory.write(to, from, size)
