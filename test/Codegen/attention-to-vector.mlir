@@ -233,6 +233,75 @@ func.func @decode_heads(%q: memref<?x16x1x64xf32>, %k: memref<?x8x?x64xf32>, %v:
 
 // -----
 
+// Few tokens: 12 queries are three blocks of four, which take turns on a tile of
+// keys and then on its values, and as many times ask for the same. The tiles at
+// the end alone have masks: of the lanes' tokens, and values of the weight 0
+// left out.
+// CHECK-LABEL: func.func @few
+// CHECK-SAME: (%[[Q:.*]]: memref<?x4x3x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x3x128xf32>)
+// CHECK: scf.forall
+// CHECK: scf.for {{.*}} = %c0 to %c12 step %c1 {
+// CHECK: scf.for {{.*}} step %c8 {
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
+// CHECK: arith.divui %{{.*}}, %c3
+// CHECK: memref.prefetch %[[V]]
+// CHECK: vector.load %[[K]]
+// CHECK-NOT: arith.cmpi slt, %{{.*}} : vector<8xi32>
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// CHECK: memref.prefetch %[[K]]
+// CHECK: vector.load %[[V]]
+// CHECK-COUNT-8: math.fma
+// CHECK-NOT: arith.select
+// CHECK: } else {
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// CHECK: arith.remui %{{.*}}, %{{.*}} : vector<8xi32>
+// CHECK: arith.cmpi {{.*}} : vector<8xi32>
+// CHECK: arith.andi {{.*}} : vector<8xi1>
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// CHECK: vector.load %[[V]]
+// CHECK: arith.cmpf oeq
+// CHECK: math.fma
+// CHECK-NEXT: arith.select
+// CHECK: vector.store %{{.*}}, %[[O]]
+func.func @few(%q: memref<?x4x3x128xf32>, %k: memref<?x1x?x128xf32>, %v: memref<?x1x?x128xf32>, %o: memref<?x4x3x128xf32>) {
+  posenc.attention causal query_layout = head_major key_layout = head_major
+    ins(%q, %k, %v : memref<?x4x3x128xf32>, memref<?x1x?x128xf32>, memref<?x1x?x128xf32>) outs(%o : memref<?x4x3x128xf32>)
+  return
+}
+
+// All see the same: no masks, and a loop over the key heads of a task.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-SAME: (%[[Q:.*]]: memref<?x4x16x64xf32>, %[[K:.*]]: memref<?x?x8x64xf32>, %[[V:.*]]: memref<?x?x8x64xf32>)
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK-NEXT: scf.for %[[HEAD:.*]] = %c0{{.*}} to %c8
+// CHECK: scf.for %{{.*}} = %c0 to %c2
+// CHECK: memref.prefetch %[[K]]
+// CHECK-NOT: memref.prefetch %[[V]]
+// CHECK: vector.load %[[K]]
+// CHECK-NOT: arith.cmpi slt
+// CHECK: vector.load %[[V]]
+func.func @few_rows(%q: memref<?x4x16x64xf32>, %k: memref<?x?x8x64xf32>, %v: memref<?x?x8x64xf32>) {
+  posenc.attention
+    ins(%q, %k, %v : memref<?x4x16x64xf32>, memref<?x?x8x64xf32>, memref<?x?x8x64xf32>) outs(%q : memref<?x4x16x64xf32>)
+  return
+}
+
+// So many that the memory matters little, and a number that is not known: lanes
+// run along the queries of a head.
+// CHECK-LABEL: func.func @many
+// CHECK-NOT: prefetch
+// CHECK: scf.forall
+// CHECK: arith.minsi %{{.*}}, %c96
+func.func @many(%q: memref<?x16x9x64xf32>, %k: memref<?x8x?x64xf32>, %v: memref<?x8x?x64xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %k, %v : memref<?x16x9x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%q : memref<?x16x9x64xf32>)
+  return
+}
+
+// -----
+
 // The second uses the memory of the first, which has rows of queries where keys
 // come later.
 // CHECK-LABEL: func.func @two

@@ -39,9 +39,9 @@ static std::string shapedType(const std::vector<std::string> &sizes,
 static std::vector<std::string> getHeadSizes(const AttentionCase &c,
                                              bool headMajor, bool packed,
                                              int64_t heads, int64_t dim,
-                                             bool oneToken = false) {
+                                             int64_t staticTokens = 0) {
   std::string count = c.dynamicHeads ? "?" : std::to_string(heads);
-  std::string tokens = oneToken ? "1" : "?";
+  std::string tokens = staticTokens ? std::to_string(staticTokens) : "?";
   std::vector<std::string> sizes;
   if (!packed)
     sizes.push_back("?");
@@ -67,13 +67,13 @@ std::string test::getModule(const AttentionCase &c) {
   bool packed = c.form == Form::Packed || c.form == Form::PackedQueries;
   bool packedKeys = c.form == Form::Packed;
   std::vector<std::string> outputSizes = getHeadSizes(
-      c, c.queryHeadMajor, packed, c.heads, c.valueDim, c.oneQuery);
+      c, c.queryHeadMajor, packed, c.heads, c.valueDim, c.staticQueries);
   std::string output = shapedType(outputSizes, dtype);
   std::string logSums =
       shapedType({outputSizes.begin(), outputSizes.end() - 1}, sum);
-  std::string q = shapedType(
-      getHeadSizes(c, c.queryHeadMajor, packed, c.heads, c.dim, c.oneQuery),
-      dtype);
+  std::string q = shapedType(getHeadSizes(c, c.queryHeadMajor, packed, c.heads,
+                                          c.dim, c.staticQueries),
+                             dtype);
   std::string k = shapedType(
       getHeadSizes(c, c.keyHeadMajor, packedKeys, c.keyHeads, c.dim), dtype);
   std::string v = shapedType(

@@ -29,7 +29,7 @@ struct AttentionCase {
   bool queryHeadMajor = false, keyHeadMajor = false;
   int64_t heads = 4, keyHeads = 2, dim = 16, valueDim = 16;
   bool dynamicHeads = false;
-  bool oneQuery = false; // A static 1; not where queries are packed.
+  int64_t staticQueries = 0; // Where known; not where they are packed.
   Form form = Form::Padded;
   bool lengths = false; // Padded only; others have what they need.
   bool causal = false;

@@ -84,7 +84,7 @@ AttentionCase getPackedCase() {
 
 AttentionCase getOneQueryCase() {
   AttentionCase c = getVectorCase();
-  c.oneQuery = true;
+  c.staticQueries = 1;
   c.heads = 4;
   return c;
 }
@@ -92,7 +92,8 @@ AttentionCase getOneQueryCase() {
 /// One key head: threads share the parts of the keys.
 AttentionCase getPartsCase() {
   AttentionCase c;
-  c.oneQuery = c.keyHeadMajor = c.sinks = true;
+  c.staticQueries = 1;
+  c.keyHeadMajor = c.sinks = true;
   c.heads = 4;
   c.keyHeads = 1;
   c.dim = c.valueDim = 64;

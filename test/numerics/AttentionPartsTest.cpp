@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One query and many keys: they are parts that threads share, or that one does
-// alone where there are many entries. Neither may change a bit.
+// Few queries and many keys: they are parts that threads share, or that one
+// does alone where there are many entries. Neither may change a bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ AttentionCase getCase(posenc_dtype dtype, int64_t heads, int64_t keyHeads,
                       int64_t dim, bool keyHeadMajor) {
   AttentionCase c;
   c.dtype = dtype;
-  c.oneQuery = true;
+  c.staticQueries = 1;
   c.heads = heads;
   c.keyHeads = keyHeads;
   c.dim = c.valueDim = dim;
@@ -55,8 +55,22 @@ std::vector<Parts> getAll() {
       {"Sinks", getCase(POSENC_F32, 4, 2, 64, false), 1600},
       {"Paged", getCase(POSENC_F32, 8, 2, 64, false), 1300},
       {"Rotated", getCase(POSENC_F32, 4, 1, 64, true), 1300},
+      {"TwoQueries", getCase(POSENC_F32, 8, 2, 64, false), 2111},
+      {"ThreeQueries", getCase(POSENC_BF16, 6, 1, 64, true), 1500},
+      {"FiveQueries", getCase(POSENC_F16, 4, 1, 128, true), 1025},
+      {"EightQueries", getCase(POSENC_F32, 4, 2, 64, false), 2111},
   };
+  const std::pair<const char *, int64_t> counts[] = {{"TwoQueries", 2},
+                                                     {"ThreeQueries", 3},
+                                                     {"FiveQueries", 5},
+                                                     {"EightQueries", 8}};
   for (Parts &parts : all) {
+    for (auto [name, count] : counts)
+      if (std::strcmp(parts.name, name) == 0) {
+        parts.c.staticQueries = count;
+        parts.c.causal = parts.c.sinks = parts.c.logSums = true;
+        parts.c.left = 1200;
+      }
     if (std::strcmp(parts.name, "Window") == 0)
       parts.c.left = 1999;
     if (std::strcmp(parts.name, "Sinks") == 0)
@@ -120,7 +134,8 @@ runtime::Array repeat(const runtime::Array &array, int64_t times) {
 TEST_P(AttentionPartsTest, ThreadsAndEntriesChangeNoBit) {
   const Parts &parts = GetParam();
   Kernel kernel(getModule(parts.c));
-  AttentionData data(parts.c, {1, 1, parts.keys}, 11);
+  int64_t queries = parts.c.staticQueries;
+  AttentionData data(parts.c, {1, queries, parts.keys}, 11);
   std::vector<runtime::Array> alone = kernel.call("f", data.getInputs());
   EXPECT_EQ(data.check(alone), "");
   for (int64_t threads : {1, 2, 3, 7}) {
@@ -129,7 +144,7 @@ TEST_P(AttentionPartsTest, ThreadsAndEntriesChangeNoBit) {
     expectSame(kernel.call("f", data.getInputs()), alone);
   }
   // So many that there is no memory for the parts of all.
-  AttentionData many(parts.c, {40, 1, 600}, 12);
+  AttentionData many(parts.c, {40, queries, 600}, 12);
   EXPECT_EQ(many.check(kernel.call("f", many.getInputs())), "");
 }
 

@@ -37,8 +37,8 @@ void check(const AttentionCase &c) {
   if (c.form == Form::Packed || c.form == Form::PackedQueries)
     all.insert(all.end(), {{7, 150, 20}, {40, 7, 3}});
   for (AttentionSizes sizes : all) {
-    if (c.oneQuery)
-      sizes.queries = 1;
+    if (c.staticQueries)
+      sizes.queries = c.staticQueries;
     AttentionData data(c, sizes, seed += 100);
     auto call = [&](const char *what) {
       std::string error = data.check(kernel.call("f", data.getInputs()));
@@ -68,8 +68,11 @@ std::vector<NamedCase> getFeatures() {
     if (c.form == Form::Packed || c.form == Form::PackedQueries)
       return;
     c.route = Route::Direct;
-    c.oneQuery = true;
+    c.staticQueries = 1;
     cases.push_back({name + "OneQuery", c});
+    const int64_t few[] = {2, 3, 5, 8};
+    c.staticQueries = few[cases.size() / 4 % 4];
+    cases.push_back({name + "FewQueries", c});
   };
   using Case = AttentionCase;
   add("Plain", [](Case &) {});
@@ -175,7 +178,7 @@ std::vector<NamedCase> getFeatures() {
 /// Features together, drawn by chance.
 std::vector<NamedCase> getMixtures() {
   std::vector<NamedCase> cases;
-  for (uint64_t seed = 0; seed < 56; ++seed) {
+  for (uint64_t seed = 0; seed < 80; ++seed) {
     std::mt19937_64 generator(seed);
     auto oneOf = [&](int64_t n) {
       return static_cast<int64_t>(generator() % n);
@@ -214,9 +217,9 @@ std::vector<NamedCase> getMixtures() {
     bool isPacked = c.form == Form::Packed || c.form == Form::PackedQueries;
     if (!isPacked)
       c.mask = static_cast<Mask>(oneOf(5));
-    // What has neither regions nor masks goes a way of its own for one query.
+    // What has neither regions nor masks goes a way of its own for few queries.
     if (!isPacked && seed >= 40) {
-      c.oneQuery = true;
+      c.staticQueries = seed < 56 ? 1 : 2 + oneOf(7);
       c.dim = 16;
       c.valueDim = 8 * (1 + oneOf(3));
       c.softCap = c.alibi = c.t5 = c.where = c.document = false;

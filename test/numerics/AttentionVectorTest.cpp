@@ -60,9 +60,9 @@ const char *spell(posenc_dtype dtype) {
   }
 }
 
-std::string tensorType(const Case &c, const char *tokens, int64_t heads,
+std::string tensorType(const Case &c, const std::string &t, int64_t heads,
                        int64_t dim, posenc_dtype dtype) {
-  std::string h = std::to_string(heads), t = tokens;
+  std::string h = std::to_string(heads);
   return "tensor<?x" + (c.isHeadMajor ? h + "x" + t : t + "x" + h) + "x" +
          std::to_string(dim) + "x" + spell(dtype) + ">";
 }
@@ -70,29 +70,29 @@ std::string tensorType(const Case &c, const char *tokens, int64_t heads,
 std::string makeModule(const Case &c, posenc_dtype dtype,
                        const std::vector<Operand> &operands) {
   const Sizes &s = c.sizes;
-  // One query, where that is known, takes a way of its own.
-  bool isOne = s.queries == 1;
-  const char *tokens = isOne ? "1" : "?";
+  // Few queries, where that is known, take a way of their own.
+  bool areFew = s.queries > 0 && s.queries <= 8;
+  std::string tokens = areFew ? std::to_string(s.queries) : "?";
   std::string q = tensorType(c, tokens, s.heads, s.dim, dtype);
   std::string k = tensorType(c, "?", s.keyHeads, s.dim, dtype);
   std::string v = tensorType(c, "?", s.keyHeads, s.valueDim, dtype);
   std::string o = tensorType(c, tokens, s.heads, s.valueDim, dtype);
   std::string h = std::to_string(s.heads);
   std::string l = "tensor<?x" +
-                  (c.isHeadMajor ? h + "x" + tokens : tokens + ("x" + h)) +
+                  (c.isHeadMajor ? h + "x" + tokens : tokens + "x" + h) +
                   "xf32>";
   std::string both = o + ", " + l;
   std::string results = c.hasLogSum ? "(" + both + ")" : o;
   std::string list = c.hasLogSum ? both : o;
   std::string layout = c.isHeadMajor ? "head_major" : "token_major";
-  std::string sizes = isOne ? "(%batch)" : "(%batch, %tokens)";
+  std::string sizes = areFew ? "(%batch)" : "(%batch, %tokens)";
 
   std::string text = "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v;
   for (size_t i = 0; i < operands.size(); ++i)
     text += ", %x" + std::to_string(i) + ": " + operands[i].type;
   text += ") -> " + results + " {\n  %c0 = arith.constant 0 : index\n";
   text += "  %batch = tensor.dim %q, %c0 : " + q + "\n";
-  if (!isOne)
+  if (!areFew)
     text += std::string("  %dim = arith.constant ") +
             (c.isHeadMajor ? "2" : "1") +
             " : index\n  %tokens = tensor.dim %q, %dim : " + q + "\n";
@@ -396,12 +396,17 @@ void setRotated(reference::AttentionSpec &spec) {
   spec.queryRotation = spec.keyRotation = makeRotation(64, 10000, false, 0);
 }
 
-Sizes oneQuery(int64_t keys, int64_t heads, int64_t keyHeads, int64_t dim,
-               int64_t valueDim) {
+Sizes fewQueries(int64_t queries, int64_t keys, int64_t heads, int64_t keyHeads,
+                 int64_t dim, int64_t valueDim) {
   Sizes sizes = headed(heads, keyHeads, dim, valueDim);
-  sizes.queries = 1;
+  sizes.queries = queries;
   sizes.keys = keys;
   return sizes;
+}
+
+Sizes oneQuery(int64_t keys, int64_t heads, int64_t keyHeads, int64_t dim,
+               int64_t valueDim) {
+  return fewQueries(1, keys, heads, keyHeads, dim, valueDim);
 }
 
 /// Pages of 16 for two batch entries, of 101 and 23 keys.
@@ -482,14 +487,116 @@ const Case kCases[] = {
          return 5 * std::tanh(s / 5);
        };
      }},
+    {"FewQueries", fewQueries(2, 300, 1, 1, 64, 64), "causal", "", "",
+     setCausal},
+    {"FewQueriesNoKeys",
+     fewQueries(3, 0, 4, 2, 64, 64),
+     "causal",
+     "",
+     "",
+     setCausal,
+     {},
+     false,
+     true},
+    {"FewQueriesFewerKeys",
+     fewQueries(8, 5, 4, 2, 64, 64),
+     "causal",
+     "",
+     "",
+     setCausal,
+     {},
+     false,
+     true},
+    {"FewQueriesTile",
+     fewQueries(8, 64, 4, 1, 64, 64),
+     "causal",
+     "",
+     "",
+     setCausal,
+     {},
+     true},
+    {"FewQueriesNotCausal",
+     fewQueries(5, 77, 3, 1, 128, 40),
+     "",
+     "",
+     "",
+     {},
+     {},
+     true,
+     true},
+    {"FewQueriesThreeHeads",
+     fewQueries(3, 131, 6, 2, 40, 24),
+     "causal",
+     "",
+     "",
+     setCausal,
+     {},
+     true,
+     true},
+    {"FewQueriesManyHeads",
+     fewQueries(7, 97, 32, 2, 128, 128),
+     "causal",
+     "",
+     "",
+     setCausal,
+     {},
+     false,
+     true},
+    {"FewQueriesTooMany", fewQueries(8, 50, 34, 2, 256, 256), "causal", "", "",
+     setCausal},
+    {"FewQueriesWindow", fewQueries(8, 300, 4, 2, 64, 64),
+     "causal window_left = 150", "", "", window(150, std::nullopt, true)},
+    {"FewQueriesNarrowWindow",
+     fewQueries(8, 300, 4, 1, 256, 8),
+     "causal window_left = 2",
+     "",
+     "",
+     window(2, std::nullopt, true),
+     {},
+     true,
+     true},
+    {"FewQueriesWindowRight",
+     fewQueries(5, 120, 4, 2, 64, 64),
+     "window_left = 40 window_right = 2",
+     "",
+     "",
+     window(40, 2),
+     {},
+     true},
+    {"FewQueriesRotation", fewQueries(5, 130, 4, 1, 64, 64), kRotated, "", "",
+     setRotated},
+    {"FewQueriesNorms", fewQueries(3, 70, 4, 2, 64, 64),
+     "causal norm_eps = 0.01",
+     "query_norm(%x0 : tensor<64xf32>) key_norm(%x1 : tensor<64xf32>)", "",
+     [](reference::AttentionSpec &spec) {
+       std::vector<Operand> operands = makeNorms(POSENC_F32);
+       spec.causal = true;
+       spec.queryNorm = {toDoubles(operands[0].array), 0.01};
+       spec.keyNorm = {toDoubles(operands[1].array), 0.01};
+     },
+     makeNorms},
+    {"FewQueriesLengths", fewQueries(5, 101, 4, 2, 64, 64), "causal",
+     "lengths(%x0 : tensor<?xi64>)", "",
+     [](reference::AttentionSpec &spec) {
+       spec.causal = true;
+       spec.keyLengths = {101, 23};
+     },
+     makeLengths, true},
+    {"FewQueriesSinks", fewQueries(3, 100, 4, 2, 64, 64), "causal",
+     "sinks(%x0 : tensor<4xf32>)", "",
+     [](reference::AttentionSpec &spec) {
+       spec.causal = true;
+       spec.sinks = toDoubles(makeSinks(POSENC_F32)[0].array);
+     },
+     makeSinks, false, true},
     {"FiveKeys", sized(16, 5), "", "", ""},
     {"RowOfScores", sized(17, 6), "", "", ""},
-    {"KeyTile", sized(3, 96), "", "", ""},
-    {"BeyondKeyTile", sized(3, 97), "", "", ""},
-    {"NoKeys", sized(5, 0), "", "", "", {}, {}, false, true},
+    {"KeyTile", sized(9, 96), "", "", ""},
+    {"BeyondKeyTile", sized(9, 97), "", "", ""},
+    {"NoKeys", sized(10, 0), "", "", "", {}, {}, false, true},
     {"NoQueries", sized(0, 7), "", "", ""},
     {"SeveralQueryTiles", sized(300, 40), "", "", ""},
-    {"ManyKeys", sized(7, 1000), "", "", ""},
+    {"ManyKeys", sized(11, 1000), "", "", ""},
     {"OneHead", headed(1, 1, 128, 128), "causal", "", "", setCausal},
     {"ThreeHeads", headed(3, 1, 40, 24), "causal", "", "", setCausal},
     {"EightHeads", headed(8, 1, 96, 80), "causal", "", "", setCausal},
@@ -597,6 +704,8 @@ const Case kCases[] = {
      true},
     {"PagedOneQuery", paged(1), "causal", kPages, "", setPages, makePages,
      true},
+    {"PagedFewQueries", paged(5), "causal", kPages, "", setPages, makePages,
+     false, true},
     {"SoftCap",
      {},
      "causal",
@@ -691,6 +800,24 @@ const Case kForms[] = {
     {"Plain", {}, "", "", "", {}, {}, false, true},
     {"Rotation", headed(4, 1, 64, 40), kRotated, "", "", setRotated, {}, true},
     {"OneQuery", oneQuery(203, 8, 2, 64, 80), "", "", "", {}, {}, true, true},
+    {"FewQueries",
+     fewQueries(3, 203, 6, 2, 64, 80),
+     "causal window_left = 30",
+     "",
+     "",
+     window(30, std::nullopt, true),
+     {},
+     true,
+     true},
+    {"EightQueries",
+     fewQueries(8, 133, 8, 2, 128, 64),
+     "causal",
+     "",
+     "",
+     setCausal,
+     {},
+     false,
+     true},
     {"Bias",
      {},
      "causal window_left = 50",

@@ -27,6 +27,14 @@ static int64_t getNumHeads(Value tensor, unsigned dim) {
   return cast<ShapedType>(tensor.getType()).getDimSize(dim);
 }
 
+static int64_t getNumTokens(AttentionOp op) {
+  return cast<ShapedType>(op.getQuery().getType())
+      .getDimSize(op.getQueryTokenDim());
+}
+
+/// What the queries of few tokens may take.
+constexpr int64_t kMostFewFloats = 16 << 10;
+
 static int64_t alignTo(int64_t size, int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
@@ -35,6 +43,24 @@ static int64_t alignTo(int64_t size, int64_t multiple) {
 static int64_t getRowSize(int64_t size) {
   constexpr int64_t line = 16;
   return ((size + line - 1) / line | 1) * line;
+}
+
+bool mlir::posenc::isDecode(AttentionOp op, const VectorTarget &target) {
+  constexpr int64_t mostTokens = 8;
+  int64_t lanes = target.vectorBytes / 4;
+  int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
+  int64_t valueDim =
+      cast<ShapedType>(op.getValue().getType()).getShape().back();
+  if (!op.getCuSeqlens().empty() || dim % lanes != 0 || valueDim % lanes != 0 ||
+      !op.getScore().empty() || !op.getWhere().empty() || op.getMask())
+    return false;
+  // Where they take more, they are so many that the memory matters little.
+  int64_t tokens = getNumTokens(op);
+  int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
+                  getNumHeads(op.getKey(), op.getKeyHeadDim());
+  return tokens == 1 ||
+         (tokens > 1 && tokens <= mostTokens &&
+          ratio * tokens * std::max(dim, valueDim) <= kMostFewFloats);
 }
 
 AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
@@ -101,32 +127,33 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
 }
 
 void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
+  int64_t tokens = getNumTokens(op);
   // All heads, in as few tasks as have vectors that are mostly heads: each
   // reads the keys.
   heads = ratio;
-  for (int64_t most = lanes; ratio > lanes && most > lanes / 2; --most)
+  for (int64_t most = lanes; tokens == 1 && ratio > lanes && most > lanes / 2;
+       --most)
     if (ratio % most == 0) {
       heads = most;
       break;
     }
   // Where the heads of a key stand side by side, all of them: the memory is
   // fast for whole rows only.
-  constexpr int64_t mostFloats = 8 << 10;
+  int64_t mostFloats = tokens == 1 ? 8 << 10 : kMostFewFloats;
   int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
   if (op.getKeyHeadDim() > op.getKeyTokenDim() && !op.getKeyRotation() &&
-      !op.getKeyNorm() && heads == ratio && ratio <= lanes &&
-      all * static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * dim <=
+      !op.getKeyNorm() && heads == ratio && (tokens > 1 || ratio <= lanes) &&
+      all * static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * tokens * dim <=
           mostFloats) {
     keyHeads = all;
     heads *= keyHeads;
   }
-  // One token.
-  queries = heads * getGroup();
+  queries = heads * tokens;
   constexpr int64_t tileBytes = 4096, mostVectors = 16;
   int64_t bytes =
       dim *
       getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  int64_t ofVector = lanes / getHeadLanes();
+  int64_t ofVector = lanes / getQueryLanes();
   keys = ofVector *
          std::clamp<int64_t>(tileBytes / bytes / ofVector, 1, mostVectors);
 }
@@ -192,14 +219,14 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   int64_t pair = getPair();
   keys = allocate({numKeys, getRowSize(dim / pair)});
   if (isDecode(op, target)) {
-    int64_t heads = tiles.getHeadBlocks() * tiles.getHeadLanes();
-    rows = allocate({heads, getRowSize(dim)});
-    int64_t numScores = tiles.keys * tiles.getHeadLanes();
+    int64_t numRows = tiles.getBlocks() * tiles.getQueryLanes();
+    rows = allocate({numRows, getRowSize(dim)});
+    int64_t numScores = tiles.keys * tiles.getQueryLanes();
     decodeProducts = allocate({numScores * tiles.lanes / 2});
     decodeScores = allocate({numScores});
-    decodeWeights = allocate({numScores});
-    decodeSums = allocate({heads, valueDim});
-    decodeState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
+    decodeWeights = allocate({tiles.getBlocksPerHead() * numScores});
+    decodeSums = allocate({numRows, valueDim});
+    decodeState = allocate({2 * tiles.getBlocks(), tiles.lanes});
     // Threads have parts of the keys to do where heads and entries are few.
     constexpr int64_t mostFloats = kSharedBytes / 4, mostTasks = 8;
     mostParts =
@@ -209,8 +236,8 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
       mostParts = 1;
       return;
     }
-    mergedSums = allocate({heads, valueDim});
-    mergedState = allocate({2 * tiles.getHeadBlocks(), tiles.lanes});
+    mergedSums = allocate({numRows, valueDim});
+    mergedState = allocate({2 * tiles.getBlocks(), tiles.lanes});
     partials = scratch.allocate(builder, op, mostFloats, /*isShared=*/true);
     return;
   }

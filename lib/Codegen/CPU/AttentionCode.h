@@ -57,24 +57,25 @@ struct AttentionTiles {
   int64_t getTokens() const { return queries / heads; }
   int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
 
-  /// For one query: lanes of a vector of scores that have a key, how many of
-  /// them are query heads, and how often it takes them for all heads.
-  int64_t getHeadLanes() const {
-    return std::min<int64_t>(llvm::PowerOf2Ceil(heads / keyHeads), lanes);
+  /// For few tokens: queries of a key head, how many lanes of a vector of
+  /// scores are queries of one key, and how often it takes them for a key head
+  /// and for all.
+  int64_t getQueriesPerHead() const { return queries / keyHeads; }
+  int64_t getQueryLanes() const {
+    int64_t most = getTokens() == 1 ? lanes : lanes / 2;
+    return std::min<int64_t>(llvm::PowerOf2Ceil(getQueriesPerHead()), most);
   }
-  int64_t getHeadsPerBlock() const {
-    return std::min(heads / keyHeads, getHeadLanes());
+  int64_t getBlocksPerHead() const {
+    return llvm::divideCeil(getQueriesPerHead(), getQueryLanes());
   }
-  int64_t getHeadBlocks() const {
-    return (heads + getHeadsPerBlock() - 1) / getHeadsPerBlock();
-  }
-  /// Floats of the sums, maxima and totals of a task of one query.
+  int64_t getBlocks() const { return keyHeads * getBlocksPerHead(); }
+  /// Floats of the sums, maxima and totals of a task of few tokens.
   int64_t getStateSize(int64_t valueDim) const {
-    return getHeadBlocks() * (getHeadLanes() * valueDim + 2 * lanes);
+    return getBlocks() * (getQueryLanes() * valueDim + 2 * lanes);
   }
 
 private:
-  /// Sets what differs for one query.
+  /// Sets what differs for few tokens.
   void setDecode(AttentionOp op, int64_t ratio, int64_t dim);
 };
 
@@ -126,14 +127,14 @@ struct AttentionCode {
   /// Where there are pairs of bf16 (AttentionDots.h), a word is one of two
   /// channels of queries and keys, and of two keys of scores and values.
   Value queries, sums, scores, keys, values, maxima, totals, rows;
-  /// For one query: (key and head), products with half as many lanes as there
-  /// are; (key and head) twice, (head, value dim), and for each block of heads
-  /// vectors of the maxima and totals.
+  /// For few tokens: (key and query), products with half as many lanes as there
+  /// are; (key and query), and that for each block of queries, (query, value
+  /// dim), and for each block vectors of the maxima and totals.
   Value decodeProducts, decodeScores, decodeWeights, decodeSums, decodeState;
   /// Sums and the like of several parts of the keys, and memory for those of
   /// all tasks, if there is more than one part.
   Value mergedSums, mergedState, partials;
-  /// The most parts of the keys, for one query.
+  /// The most parts of the keys, for few tokens.
   int64_t mostParts = 1;
 
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
@@ -242,6 +243,15 @@ Value emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place);
 Value emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place,
                  Value numKeys);
 
+/// How far behind its place the first key that a query sees is, and how far
+/// beyond it the last one; nothing where there is no limit.
+std::optional<int64_t> getLeftWindow(AttentionOp op);
+std::optional<int64_t> getRightWindow(AttentionOp op);
+
+/// `row` in all lanes as i32, held within what rows can be compared with.
+Value createRowLimit(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                     Value row);
+
 /// Scores of a group and the packed keys of a block, in logarithms to base 2,
 /// and the new maxima of its vectors. `isPartial` is whether some pairs take no
 /// part by their places.
@@ -347,7 +357,7 @@ void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionRows &rows, const AttentionTask &task,
                  Value first, Value count);
 
-/// Whether there is a better way, for one query.
+/// Whether there is a better way, for few tokens.
 bool isDecode(AttentionOp op, const VectorTarget &target);
 /// Whether products are those of pairs of bf16.
 bool usesDots(AttentionOp op, const VectorTarget &target);

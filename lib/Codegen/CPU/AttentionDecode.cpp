@@ -1,4 +1,4 @@
-//===- AttentionDecode.cpp - attention of one query -------------*- C++ -*-===//
+//===- AttentionDecode.cpp - attention of few tokens ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One query: bound by memory, so keys and values are read where they are, once
-// for all query heads of a task. The lanes of vectors run along the dims. As
-// many products of a key and a query are summed at a time as a vector has
-// lanes, and then all of them across lanes at once, into a vector of scores:
-// keys, and in each key query heads.
+// Few tokens: bound by memory, so keys and values are read where they are, once
+// for all tokens of all query heads of a task, here called queries. The lanes
+// of vectors run along the dims. As many products of a key and a query are
+// summed at a time as a vector has lanes, and then all of them across lanes at
+// once, into a vector of scores: keys, and in each key queries. More queries
+// are blocks, which take turns on a tile.
 //
 // A tile has three loops, one after the other, as none may wait for long chains
 // of another: products, sums across lanes, and exponentials. These know but the
@@ -46,17 +47,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-bool mlir::posenc::isDecode(AttentionOp op, const VectorTarget &target) {
-  int64_t lanes = target.vectorBytes / 4;
-  auto query = cast<ShapedType>(op.getQuery().getType());
-  int64_t valueDim =
-      cast<ShapedType>(op.getValue().getType()).getShape().back();
-  return query.getDimSize(op.getQueryTokenDim()) == 1 &&
-         op.getCuSeqlens().empty() && query.getShape().back() % lanes == 0 &&
-         valueDim % lanes == 0 && op.getScore().empty() &&
-         op.getWhere().empty() && !op.getMask();
-}
-
 static int64_t getElementBytes(Value memref) {
   return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
 }
@@ -65,8 +55,7 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task, Value endKey)
     : b(builder), code(code), op(code.op), task(task),
       type(code.getVectorType()), lanes(code.tiles.lanes),
-      heads(code.tiles.getHeadLanes()),
-      headsPerBlock(code.tiles.getHeadsPerBlock()), keys(lanes / heads),
+      queries(code.tiles.getQueryLanes()), keys(lanes / queries),
       endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()) {
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
@@ -135,16 +124,15 @@ void Decode::prefetch(Value memref, ValueRange row, Value lane) {
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
-void Decode::prefetchBeside(Value firstKey, Value row, Value block) {
+void Decode::prefetchBeside(Value firstKey, Value row, Value count,
+                            Value block) {
   bool isValue = code.tiles.keyHeads == 1;
   Value memref = isValue ? op.getValue() : op.getKey();
-  SmallVector<Value> at;
-  if (isValue) {
-    at = getRow(firstKey, row, block, /*isNext=*/false);
-  } else {
-    Value number = addIndex(b, mulIndex(b, block, code.tiles.keys), row);
-    at = getNextRow(firstKey, number, /*ofRow=*/1);
-  }
+  Value number = b.createOrFold<arith::MulIOp>(block, count);
+  number = getPart(addIndex(b, number, row), /*size=*/1);
+  SmallVector<Value> at =
+      isValue ? getRow(firstKey, number, block, /*isNext=*/false)
+              : getNextRow(firstKey, number, /*ofRow=*/1);
   int64_t elements = kLineBytes / getElementBytes(memref);
   for (int64_t lane = 0; lane < code.dim; lane += elements)
     prefetch(memref, at, createIndex(b, lane));
@@ -184,10 +172,10 @@ SmallVector<Value> Decode::sumLanes(SmallVector<Value> vectors, size_t until) {
   return vectors;
 }
 
-/// Combines the lanes of all keys, for each head.
+/// Combines the lanes of all keys, for each query.
 Value Decode::acrossKeys(Value vector,
                          function_ref<Value(Value, Value)> combine) {
-  for (int64_t distance = heads; distance < lanes; distance *= 2) {
+  for (int64_t distance = queries; distance < lanes; distance *= 2) {
     SmallVector<int64_t> others;
     for (int64_t i = 0; i < lanes; ++i)
       others.push_back(i ^ distance);
@@ -198,8 +186,26 @@ Value Decode::acrossKeys(Value vector,
 }
 
 void Decode::forEachBlock(function_ref<void(Value block)> body) {
-  createLoop(b, createIndex(b, 0), createIndex(b, code.tiles.getHeadBlocks()),
-             1, body);
+  createLoop(b, createIndex(b, 0), createIndex(b, code.tiles.getBlocks()), 1,
+             body);
+}
+
+void Decode::forEachBlockOf(Value keyHead,
+                            function_ref<void(Value block)> body) {
+  int64_t blocks = code.tiles.getBlocksPerHead();
+  createLoop(b, createIndex(b, 0), createIndex(b, blocks), 1, [&](Value block) {
+    body(addIndex(b, mulIndex(b, keyHead, blocks), block));
+  });
+}
+
+Value Decode::getPart(Value number, int64_t size) {
+  int64_t blocks = code.tiles.getBlocksPerHead();
+  if (blocks == 1)
+    return number;
+  // As many in a row ask for the same.
+  return mulIndex(
+      b, b.createOrFold<arith::DivUIOp>(number, createIndex(b, size * blocks)),
+      size);
 }
 
 //===----------------------------------------------------------------------===//
@@ -225,7 +231,8 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
       // Keys beyond the last are the last.
       Value mine = addIndex(b, row, i);
       rows.push_back(isWhole ? mine : minIndex(b, mine, last));
-      places.push_back(getRow(firstKey, rows[i], block, /*isNext=*/false));
+      places.push_back(
+          getRow(firstKey, rows[i], getKeyHead(block), /*isNext=*/false));
     }
     auto multiply = [&](Value first, ValueRange sums) {
       SmallVector<Value> next(sums);
@@ -240,12 +247,12 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
         }
         // Each vector of a query serves all keys, and then no more.
         for (int64_t part = 0; part < vectors; ++part)
-          for (int64_t h = 0; h < heads; ++h) {
+          for (int64_t q = 0; q < queries; ++q) {
             Value query = loadVector(
                 b, type, code.rows,
-                {getRowOfHead(block, h), addIndex(b, d, part * lanes)});
+                {getRowOfQuery(block, q), addIndex(b, d, part * lanes)});
             for (int64_t i = 0; i < keys; ++i) {
-              Value &sum = next[i * heads + h];
+              Value &sum = next[i * queries + q];
               sum = math::FmaOp::create(b, loaded[i][part], query, sum);
             }
           }
@@ -262,7 +269,7 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
     SmallVector<Value> products = start;
     for (int64_t i = 0; i < segments; ++i) {
       for (int64_t j = 0; hasLines && j < keys / segments; ++j)
-        prefetchBeside(firstKey, rows[i * keys / segments + j], block);
+        prefetchBeside(firstKey, rows[i * keys / segments + j], count, block);
       int64_t size = code.dim / segments;
       products = createRolledLoop(b, createIndex(b, i * size),
                                   createIndex(b, (i + 1) * size), step,
@@ -273,7 +280,8 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
   });
 }
 
-void Decode::emitScores(Value count, bool isWhole) {
+void Decode::emitScores(Value firstKey, Value count, bool isWhole,
+                        Value block) {
   createLoop(b, createIndex(b, 0), count, keys, [&](Value row) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < lanes / 2; ++i)
@@ -281,16 +289,24 @@ void Decode::emitScores(Value count, bool isWhole) {
           loadVector(b, type, code.decodeProducts, getProduct(row, i)));
     Value score = sumLanes(sums, 1).front();
     if (!isWhole)
-      score = maskScores(score, subIndex(b, count, row));
-    storeVector(b, score, code.decodeScores, mulIndex(b, row, heads));
+      score = maskScores(score, firstKey, row, count, block);
+    storeVector(b, score, code.decodeScores, mulIndex(b, row, queries));
   });
 }
 
-std::pair<Value, Value> Decode::emitWeight(Value row, Value maximum) {
-  Value at = mulIndex(b, row, heads);
-  Value score = loadVector(b, type, code.decodeScores, at);
+Value Decode::getWeight(Value row, Value block) {
+  int64_t blocks = code.tiles.getBlocksPerHead();
+  Value mine = b.createOrFold<arith::RemUIOp>(block, createIndex(b, blocks));
+  return addIndex(b, mulIndex(b, mine, code.tiles.keys * queries),
+                  mulIndex(b, row, queries));
+}
+
+std::pair<Value, Value> Decode::emitWeight(Value row, Value maximum,
+                                           Value block) {
+  Value score =
+      loadVector(b, type, code.decodeScores, mulIndex(b, row, queries));
   Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
-  storeVector(b, weight, code.decodeWeights, at);
+  storeVector(b, weight, code.decodeWeights, getWeight(row, block));
   return {score, weight};
 }
 
@@ -302,7 +318,7 @@ void Decode::emitWeights(Value count, Value block) {
   ValueRange tile = createLoop(
       b, zero, count, keys, {before, createSplat(b, type, 0)},
       [&](Value row, ValueRange carried) {
-        auto [score, weight] = emitWeight(row, before);
+        auto [score, weight] = emitWeight(row, before, block);
         return SmallVector<Value>{createMax(b, score, carried[0]),
                                   arith::AddFOp::create(b, carried[1], weight)};
       });
@@ -337,43 +353,27 @@ Value Decode::changeMaximum(Value before, Value maxima, Value count,
     storeVector(b, arith::MulFOp::create(b, sum, by), memory, at);
   };
   scale(code.decodeState, atTotal, factor);
-  for (int64_t h = 0; h < heads; ++h) {
-    Value by = ofHead(factor, h);
+  for (int64_t q = 0; q < queries; ++q) {
+    Value by = ofQuery(factor, q);
     createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-      scale(code.decodeSums, {getRowOfHead(block, h), d}, by);
+      scale(code.decodeSums, {getRowOfQuery(block, q), d}, by);
     });
   }
   ValueRange sum =
       createRolledLoop(b, zero, count, keys, createSplat(b, type, 0),
                        [&](Value row, ValueRange sums) {
-                         Value weight = emitWeight(row, maximum).second;
+                         Value weight = emitWeight(row, maximum, block).second;
                          return SmallVector<Value>{
                              arith::AddFOp::create(b, sums.front(), weight)};
                        });
   return sum.front();
 }
 
-Value Decode::maskScores(Value scores, Value count) {
-  VectorType integers = type.clone(b.getI32Type());
-  SmallVector<int32_t> numbers;
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    numbers.push_back(lane / heads);
-  Value keyOfLane = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
-  Value end = broadcast(b, integers,
-                        arith::IndexCastOp::create(b, b.getI32Type(), count));
-  Value isKey =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, keyOfLane, end);
-  return arith::SelectOp::create(
-      b, isKey, scores,
-      createSplat(b, type, -std::numeric_limits<double>::infinity()));
-}
-
 void Decode::emitValues(Value firstKey, Value count, bool isWhole,
                         Value block) {
   Value zero = createIndex(b, 0);
   // As many sums as scores, of at least two vectors.
-  int64_t few = std::min(heads, lanes / 2);
+  int64_t few = std::min(queries, lanes / 2);
   int64_t vectors = lanes / few;
   while (code.valueDim / lanes % vectors != 0)
     --vectors;
@@ -388,44 +388,51 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
   int64_t rowsPerLine = isTwice ? 1 : std::max<int64_t>(elements / columns, 1);
   // Where rows are in pages is computed once for all columns, if they are few.
   int64_t step = std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine);
-  for (int64_t firstHead = 0; firstHead < heads; firstHead += few) {
-    bool isAsking = isWhole && hasLines && firstHead == 0;
+  for (int64_t first = 0; first < queries; first += few) {
+    bool isAsking = isWhole && hasLines && first == 0;
     createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
       Value d = mulIndex(b, column, columns);
       auto emitRow = [&](Value row, ValueRange before) {
         SmallVector<Value> next(before);
         SmallVector<Value> values =
-            load(op.getValue(), getRow(firstKey, row, block, /*isNext=*/false),
-                 d, vectors);
-        for (int64_t h = 0; h < few; ++h) {
-          Value weight = broadcast(
-              b, type,
-              memref::LoadOp::create(
-                  b, code.decodeWeights,
-                  addIndex(b, mulIndex(b, row, heads), firstHead + h)));
+            load(op.getValue(),
+                 getRow(firstKey, row, getKeyHead(block), /*isNext=*/false), d,
+                 vectors);
+        for (int64_t q = 0; q < few; ++q) {
+          Value weight =
+              broadcast(b, type,
+                        memref::LoadOp::create(
+                            b, code.decodeWeights,
+                            addIndex(b, getWeight(row, block), first + q)));
+          Value isOut;
+          // 0 times infinity or NaN is NaN.
+          if (!isWhole && hasMasks())
+            isOut = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight,
+                                          start.front());
           for (auto [v, value] : llvm::enumerate(values)) {
-            Value &sum = next[v * few + h];
-            sum = math::FmaOp::create(b, weight, value, sum);
+            Value &sum = next[v * few + q];
+            Value added = math::FmaOp::create(b, weight, value, sum);
+            sum = isOut ? arith::SelectOp::create(b, isOut, sum, added) : added;
           }
         }
         return next;
       };
-      auto emitRows = [&](Value first, ValueRange before) {
-        Value pass = code.tiles.keyHeads > 1
-                         ? addIndex(b, mulIndex(b, block, numColumns), column)
-                         : column;
-        Value number = addIndex(b, mulIndex(b, pass, code.tiles.keys), first);
+      auto emitRows = [&](Value firstRow, ValueRange before) {
+        Value pass = addIndex(b, mulIndex(b, block, numColumns), column);
+        Value number = getPart(
+            addIndex(b, mulIndex(b, pass, code.tiles.keys), firstRow), size);
         SmallVector<Value> ahead = getNextRow(firstKey, number, numColumns);
         Value lane = mulIndex(b, number, columns);
-        Value end = addIndex(b, first, size);
+        Value end = addIndex(b, firstRow, size);
         return llvm::to_vector(createRolledLoop(
-            b, first, end, step, before, [&](Value row, ValueRange s) {
+            b, firstRow, end, step, before, [&](Value row, ValueRange s) {
               SmallVector<Value> next(s);
               for (int64_t i = 0; i < step; ++i) {
                 Value mine = addIndex(b, row, i);
                 if (isAsking && i % rowsPerLine == 0) {
                   Value at = addIndex(
-                      b, lane, mulIndex(b, subIndex(b, mine, first), columns));
+                      b, lane,
+                      mulIndex(b, subIndex(b, mine, firstRow), columns));
                   for (int64_t j = 0; j < columns; j += elements) {
                     prefetch(op.getKey(), ahead, addIndex(b, at, j));
                     if (isTwice)
@@ -443,11 +450,11 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
       else
         sums = createRolledLoop(b, zero, count, 1, start, emitRow);
       for (int64_t v = 0; v < vectors; ++v)
-        for (int64_t h = 0; h < few; ++h) {
-          SmallVector<Value> at{getRowOfHead(block, firstHead + h),
+        for (int64_t q = 0; q < few; ++q) {
+          SmallVector<Value> at{getRowOfQuery(block, first + q),
                                 addIndex(b, d, v * lanes)};
           Value before = loadVector(b, type, code.decodeSums, at);
-          storeVector(b, arith::AddFOp::create(b, before, sums[v * few + h]),
+          storeVector(b, arith::AddFOp::create(b, before, sums[v * few + q]),
                       code.decodeSums, at);
         }
     });
@@ -455,10 +462,15 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
 }
 
 void Decode::emitTile(Value firstKey, Value count, bool isWhole) {
-  forEachBlock([&](Value block) {
-    emitProducts(firstKey, count, isWhole, block);
-    emitScores(count, isWhole);
-    emitWeights(count, block);
-    emitValues(firstKey, count, isWhole, block);
+  Value numKeyHeads = createIndex(b, code.tiles.keyHeads);
+  createLoop(b, createIndex(b, 0), numKeyHeads, 1, [&](Value keyHead) {
+    forEachBlockOf(keyHead, [&](Value block) {
+      emitProducts(firstKey, count, isWhole, block);
+      emitScores(firstKey, count, isWhole, block);
+      emitWeights(count, block);
+    });
+    forEachBlockOf(keyHead, [&](Value block) {
+      emitValues(firstKey, count, isWhole, block);
+    });
   });
 }

@@ -1,4 +1,4 @@
-//===- AttentionDecode.h - attention of one query ---------------*- C++ -*-===//
+//===- AttentionDecode.h - attention of few tokens --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,6 +25,10 @@ public:
   void start(Value isFirst);
   /// Takes the tile from `firstKey` on: all of it, or `count` keys.
   void emitTile(Value firstKey, Value count, bool isWhole);
+  /// Whether a token may not see a key that others see.
+  bool hasMasks() const;
+  /// Whether all tokens see all of a tile's keys.
+  Value isSeenByAll(Value firstKey, Value count);
   /// Writes the results of the merged parts, or of the only one.
   void finish();
 
@@ -49,39 +53,58 @@ private:
   void prefetch(Value memref, ValueRange row, Value lane);
   /// Asks for what is next when products with a row are computed: its values,
   /// or a row of the next keys.
-  void prefetchBeside(Value firstKey, Value row, Value block);
+  void prefetchBeside(Value firstKey, Value row, Value count, Value block);
   /// The lanes of as many vectors as there are lanes added up, until so many
   /// vectors are left: one has the sum of each. Takes up what is half done.
   SmallVector<Value> sumLanes(SmallVector<Value> vectors, size_t until);
   Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
-  Value ofHead(Value vector, int64_t head) {
-    return broadcast(b, type, vector::ExtractOp::create(b, vector, head));
+  Value ofQuery(Value vector, int64_t query) {
+    return broadcast(b, type, vector::ExtractOp::create(b, vector, query));
   }
   /// Products with the keys of a tile, added up across lanes in the first step.
   void emitProducts(Value firstKey, Value count, bool isWhole, Value block);
   Value getProduct(Value row, int64_t i) {
-    return addIndex(b, mulIndex(b, row, heads * lanes / 2), i * lanes);
+    return addIndex(b, mulIndex(b, row, queries * lanes / 2), i * lanes);
   }
-  void emitScores(Value count, bool isWhole);
-  /// Minus infinity in place of scores that are of no key.
-  Value maskScores(Value scores, Value count);
+  void emitScores(Value firstKey, Value count, bool isWhole, Value block);
+  /// Minus infinity in place of scores that are of no key, or of one that the
+  /// token does not see.
+  Value maskScores(Value scores, Value firstKey, Value row, Value count,
+                   Value block);
+  /// The token of each lane, counted from the task's first.
+  Value getTokenOfLanes(Value block);
   /// Makes weights of the scores of as many keys as a vector has; returns both.
-  std::pair<Value, Value> emitWeight(Value row, Value maximum);
+  std::pair<Value, Value> emitWeight(Value row, Value maximum, Value block);
   /// Makes weights of the scores and adds them to the totals.
   void emitWeights(Value count, Value block);
   /// The weights anew, for a maximum that was `before` and is now one of those
-  /// in the lanes of a head; returns their sum.
+  /// in the lanes of a query; returns their sum.
   Value changeMaximum(Value before, Value maxima, Value count, Value block);
   void emitValues(Value firstKey, Value count, bool isWhole, Value block);
   void forEachBlock(function_ref<void(Value block)> body);
-  void finishBlock(Value block, int64_t numHeads);
-  /// The row of a head of a block, and its number.
-  Value getRowOfHead(Value block, int64_t head) {
-    return addIndex(b, mulIndex(b, block, heads), head);
+  void forEachBlockOf(Value keyHead, function_ref<void(Value block)> body);
+  void finishBlock(Value block, int64_t numQueries);
+  int64_t getQueriesPerBlock() const {
+    return std::min(code.tiles.getQueriesPerHead(), queries);
   }
-  Value getHead(Value block, int64_t head) {
-    return addIndex(b, mulIndex(b, block, headsPerBlock), head);
+  /// The row of a query of a block.
+  Value getRowOfQuery(Value block, int64_t query) {
+    return addIndex(b, mulIndex(b, block, queries), query);
   }
+  /// The number of a query of a block among those of its key head.
+  Value getNumber(Value block, int64_t query);
+  /// Its head and token, counted from the task's first; of the last query where
+  /// there are no more.
+  std::pair<Value, Value> getHeadAndToken(Value block, int64_t query);
+  Value getKeyHead(Value block) {
+    return b.createOrFold<arith::DivUIOp>(
+        block, createIndex(b, code.tiles.getBlocksPerHead()));
+  }
+  /// Where the weights of a key of the tile are.
+  Value getWeight(Value row, Value block);
+  /// What is asked for beside the `number`th of what all blocks of a key head
+  /// take of a tile: `size` at a time, all of it once for all blocks.
+  Value getPart(Value number, int64_t size);
   /// Whether vectors of bf16 are split into even and odd elements, not halves.
   bool areSplit(Value memref, int64_t dim) const;
   /// Where the sums of a part that is left at `place` are.
@@ -92,8 +115,8 @@ private:
   AttentionOp op;
   const AttentionTask &task;
   VectorType type;
-  /// Heads that are in a vector of scores, with some that are none, and keys.
-  int64_t lanes, heads, headsPerBlock, keys;
+  /// Queries that are in a vector of scores, with some that are none, and keys.
+  int64_t lanes, queries, keys;
   Value endKey;
   /// Whether rows are rotated or normed, and then on the stack.
   bool arePacked;

@@ -1,4 +1,4 @@
-//===- AttentionDecodeEnds.cpp - queries and results of one -----*- C++ -*-===//
+//===- AttentionDecodeEnds.cpp - queries and results of few -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,16 +29,24 @@ void Decode::emitQueries(const AttentionRows &rows) {
     odd.push_back(2 * i + 1);
   }
   Value zero = createIndex(b, 0), dim = createIndex(b, code.dim);
-  rows.preparePosition(b, task.batch, task.firstToken, task.firstPlace, zero);
-  createLoop(b, zero, createIndex(b, code.tiles.heads), 1, [&](Value head) {
-    SmallVector<Value> at =
-        getRowIndices(task.batch, addIndex(b, task.queryHead, head),
-                      task.firstToken, op.getQueryHeadDim());
-    Value size = createIndex(b, headsPerBlock);
-    Value block = b.createOrFold<arith::DivUIOp>(head, size);
-    Value row = addIndex(b, mulIndex(b, block, heads),
-                         b.createOrFold<arith::RemUIOp>(head, size));
-    rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, zero);
+  const AttentionTiles &tiles = code.tiles;
+  int64_t rowsPerHead = tiles.getBlocksPerHead() * queries;
+  Value numTokens = createIndex(b, tiles.getTokens());
+  createLoop(b, zero, numTokens, 1, [&](Value token) {
+    rows.preparePosition(b, task.batch, addIndex(b, task.firstToken, token),
+                         addIndex(b, task.firstPlace, token), token);
+  });
+  createLoop(b, zero, createIndex(b, tiles.queries), 1, [&](Value number) {
+    Value head = b.createOrFold<arith::DivUIOp>(number, numTokens);
+    Value token = b.createOrFold<arith::RemUIOp>(number, numTokens);
+    SmallVector<Value> at = getRowIndices(
+        task.batch, addIndex(b, task.queryHead, head),
+        addIndex(b, task.firstToken, token), op.getQueryHeadDim());
+    Value size = createIndex(b, tiles.getQueriesPerHead());
+    Value keyHead = b.createOrFold<arith::DivUIOp>(number, size);
+    Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead),
+                         b.createOrFold<arith::RemUIOp>(number, size));
+    rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, token);
     createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
       SmallVector<Value> parts;
       for (int64_t i = 0; i < vectors; ++i) {
@@ -53,11 +61,10 @@ void Decode::emitQueries(const AttentionRows &rows) {
         storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
     });
   });
-  // Lanes that are no head.
+  // Lanes that are no query.
   SmallVector<int64_t> none;
-  for (int64_t row = 0, e = code.tiles.getHeadBlocks() * heads; row < e; ++row)
-    if (row % heads >= headsPerBlock ||
-        row / heads * headsPerBlock + row % heads >= code.tiles.heads)
+  for (int64_t row = 0, e = tiles.getBlocks() * queries; row < e; ++row)
+    if (row % rowsPerHead >= tiles.getQueriesPerHead())
       none.push_back(row);
   createLoop(b, zero, dim, none.empty() ? code.dim : lanes, [&](Value d) {
     for (int64_t row : none)
@@ -66,18 +73,34 @@ void Decode::emitQueries(const AttentionRows &rows) {
   });
 }
 
+Value Decode::getNumber(Value block, int64_t query) {
+  Value blocks = createIndex(b, code.tiles.getBlocksPerHead());
+  Value mine = b.createOrFold<arith::RemUIOp>(block, blocks);
+  return addIndex(b, mulIndex(b, mine, queries), query);
+}
+
+std::pair<Value, Value> Decode::getHeadAndToken(Value block, int64_t query) {
+  int64_t perHead = code.tiles.getQueriesPerHead();
+  Value number = getNumber(block, query);
+  if (perHead % queries != 0)
+    number = minIndex(b, number, createIndex(b, perHead - 1));
+  number = addIndex(b, mulIndex(b, getKeyHead(block), perHead), number);
+  Value tokens = createIndex(b, code.tiles.getTokens());
+  return {b.createOrFold<arith::DivUIOp>(number, tokens),
+          b.createOrFold<arith::RemUIOp>(number, tokens)};
+}
+
 void Decode::start(Value isFirst) {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
   Value sinks = op.getSinks();
   forEachBlock([&](Value block) {
     Value maximum = createSplat(b, type, -FLT_MAX), total = none;
     if (sinks) {
-      // All lanes have the maximum of their head, but only those of the first
+      // All lanes have the maximum of their query, but only those of the first
       // key have its part of the sum, and only in the first part of the keys.
       SmallVector<Value> logits;
       for (int64_t i = 0; i < lanes; ++i) {
-        Value head = getHead(block, std::min(i % heads, headsPerBlock - 1));
-        head = minIndex(b, head, createIndex(b, code.tiles.heads - 1));
+        Value head = getHeadAndToken(block, i % queries).first;
         logits.push_back(memref::LoadOp::create(
             b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
       }
@@ -87,7 +110,7 @@ void Decode::start(Value isFirst) {
       maximum = createMax(b, logit, maximum);
       SmallVector<float> isFirstKey;
       for (int64_t i = 0; i < lanes; ++i)
-        isFirstKey.push_back(i < heads ? 1 : 0);
+        isFirstKey.push_back(i < queries ? 1 : 0);
       total = e.mul(emitExp2(b, e.sub(logit, maximum)),
                     arith::ConstantOp::create(
                         b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
@@ -97,27 +120,33 @@ void Decode::start(Value isFirst) {
     Value row = mulIndex(b, block, 2);
     storeVector(b, maximum, code.decodeState, {row, zero});
     storeVector(b, total, code.decodeState, {addIndex(b, row, 1), zero});
-    for (int64_t h = 0; h < heads; ++h)
+    for (int64_t q = 0; q < queries; ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, none, code.decodeSums, {getRowOfHead(block, h), d});
+        storeVector(b, none, code.decodeSums, {getRowOfQuery(block, q), d});
       });
   });
 }
 
 void Decode::finish() {
-  int64_t wholeBlocks = code.tiles.heads / headsPerBlock;
-  createLoop(b, createIndex(b, 0), createIndex(b, wholeBlocks), 1,
-             [&](Value block) { finishBlock(block, headsPerBlock); });
-  if (int64_t rest = code.tiles.heads % headsPerBlock)
-    finishBlock(createIndex(b, wholeBlocks), rest);
+  int64_t perHead = code.tiles.getQueriesPerHead();
+  int64_t whole = perHead / queries, rest = perHead % queries;
+  Value zero = createIndex(b, 0);
+  createLoop(b, zero, createIndex(b, code.tiles.keyHeads), 1, [&](Value head) {
+    Value first = mulIndex(b, head, code.tiles.getBlocksPerHead());
+    createLoop(b, zero, createIndex(b, whole), 1, [&](Value block) {
+      finishBlock(addIndex(b, first, block), queries);
+    });
+    if (rest)
+      finishBlock(addIndex(b, first, whole), rest);
+  });
 }
 
-void Decode::finishBlock(Value block, int64_t numHeads) {
+void Decode::finishBlock(Value block, int64_t numQueries) {
   Value zero = createIndex(b, 0);
   Value output = op.getInits().front();
   VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
   // As emitValues has loaded them.
-  int64_t vectors = lanes / std::min(heads, lanes / 2);
+  int64_t vectors = lanes / std::min(queries, lanes / 2);
   while (code.valueDim / lanes % vectors != 0)
     --vectors;
   bool split = areSplit(op.getValue(), vectors * lanes);
@@ -138,20 +167,21 @@ void Decode::finishBlock(Value block, int64_t numHeads) {
                    return arith::AddFOp::create(b, x, y);
                  });
   AttentionResult result = emitResult(b, maximum, total);
-  for (int64_t head = 0; head < numHeads; ++head) {
+  for (int64_t query = 0; query < numQueries; ++query) {
+    auto [head, token] = getHeadAndToken(block, query);
     SmallVector<Value> at = getRowIndices(
-        task.batch, addIndex(b, task.queryHead, getHead(block, head)),
-        task.firstToken, op.getQueryHeadDim());
+        task.batch, addIndex(b, task.queryHead, head),
+        addIndex(b, task.firstToken, token), op.getQueryHeadDim());
     if (Value logSum = op.getLogSumInit())
       memref::StoreOp::create(
-          b, vector::ExtractOp::create(b, result.logSum, head), logSum, at);
-    Value factor = ofHead(result.factor, head);
+          b, vector::ExtractOp::create(b, result.logSum, query), logSum, at);
+    Value factor = ofQuery(result.factor, query);
     int64_t step = split ? 2 * lanes : lanes;
     createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {
       SmallVector<Value> parts;
       for (int64_t i = 0; i < step; i += lanes)
         parts.push_back(loadVector(
-            b, type, sums, {getRowOfHead(block, head), addIndex(b, d, i)}));
+            b, type, sums, {getRowOfQuery(block, query), addIndex(b, d, i)}));
       if (split)
         parts = {vector::ShuffleOp::create(b, parts[0], parts[1], low),
                  vector::ShuffleOp::create(b, parts[0], parts[1], high)};

@@ -31,49 +31,51 @@ static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
   return static_cast<int64_t>(*window);
 }
 
-/// How far behind its place the first key that a query sees is.
-static std::optional<int64_t> getLeft(AttentionOp op) {
+std::optional<int64_t> mlir::posenc::getLeftWindow(AttentionOp op) {
   return getWindow(op.getWindowLeft());
 }
 
-/// How far beyond its place the last key that a query sees is.
-static std::optional<int64_t> getRight(AttentionOp op) {
+std::optional<int64_t> mlir::posenc::getRightWindow(AttentionOp op) {
   return op.getCausal() ? 0 : getWindow(op.getWindowRight());
 }
 
 Value mlir::posenc::emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op,
                                  Value place) {
   Value zero = createIndex(builder, 0);
-  std::optional<int64_t> left = getLeft(op);
+  std::optional<int64_t> left = getLeftWindow(op);
   return left ? maxIndex(builder, zero, addIndex(builder, place, -*left))
               : zero;
 }
 
 Value mlir::posenc::emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op,
                                Value place, Value numKeys) {
-  std::optional<int64_t> right = getRight(op);
+  std::optional<int64_t> right = getRightWindow(op);
   return right
              ? minIndex(builder, addIndex(builder, place, *right + 1), numKeys)
              : numKeys;
 }
 
-/// For each lane `first` plus its number, as i32, held within what rows can be
-/// compared with.
-static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
-                               const AttentionCode &code, Value first) {
+Value mlir::posenc::createRowLimit(ImplicitLocOpBuilder &builder,
+                                   const AttentionCode &code, Value row) {
   constexpr int64_t most = 1 << 20;
   Value held =
-      minIndex(builder, maxIndex(builder, first, createIndex(builder, -most)),
+      minIndex(builder, maxIndex(builder, row, createIndex(builder, -most)),
                createIndex(builder, most));
   Type i32 = builder.getI32Type();
-  VectorType type = code.getVectorType().clone(i32);
-  Value all =
-      broadcast(builder, type, arith::IndexCastOp::create(builder, i32, held));
+  return broadcast(builder, code.getVectorType().clone(i32),
+                   arith::IndexCastOp::create(builder, i32, held));
+}
+
+/// For each lane `first` plus its number.
+static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code, Value first) {
+  Value all = createRowLimit(builder, code, first);
   auto numbers = llvm::to_vector(llvm::seq<int32_t>(code.tiles.lanes));
   return arith::AddIOp::create(
       builder, all,
       arith::ConstantOp::create(
-          builder, DenseElementsAttr::get(type, ArrayRef(numbers))));
+          builder, DenseElementsAttr::get(cast<ShapedType>(all.getType()),
+                                          ArrayRef(numbers))));
 }
 
 namespace {
@@ -93,11 +95,11 @@ static SeenRows emitSeenRows(ImplicitLocOpBuilder &builder,
   seen.end = broadcast(
       builder, type,
       arith::IndexCastOp::create(builder, builder.getI32Type(), block.endRow));
-  if (std::optional<int64_t> right = getRight(code.op))
+  if (std::optional<int64_t> right = getRightWindow(code.op))
     seen.end = arith::MinSIOp::create(
         builder, seen.end,
         createLaneNumbers(builder, code, addIndex(builder, row, *right + 1)));
-  if (std::optional<int64_t> left = getLeft(code.op))
+  if (std::optional<int64_t> left = getLeftWindow(code.op))
     seen.first =
         createLaneNumbers(builder, code, addIndex(builder, row, -*left));
   return seen;

@@ -1,4 +1,4 @@
-//===- AttentionParts.cpp - parts of the keys of one query ------*- C++ -*-===//
+//===- AttentionParts.cpp - parts of the keys of few tokens -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 Value Decode::getSum(Value place, Value row, Value d) {
-  int64_t states = 2 * code.tiles.getHeadBlocks() * lanes;
+  int64_t states = 2 * code.tiles.getBlocks() * lanes;
   Value at = addIndex(b, mulIndex(b, row, code.valueDim), states);
   return addIndex(b, place, addIndex(b, at, d));
 }
@@ -37,9 +37,9 @@ void Decode::startMerged() {
     storeVector(b, createSplat(b, type, -FLT_MAX), code.mergedState,
                 {row, zero});
     storeVector(b, none, code.mergedState, {addIndex(b, row, 1), zero});
-    for (int64_t h = 0; h < headsPerBlock; ++h)
+    for (int64_t q = 0; q < getQueriesPerBlock(); ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, none, code.mergedSums, {getRowOfHead(block, h), d});
+        storeVector(b, none, code.mergedSums, {getRowOfQuery(block, q), d});
       });
   });
 }
@@ -66,9 +66,9 @@ void Decode::merge(Value place) {
     Value total = loadVector(b, type, code.mergedState, {next, zero});
     storeVector(b, combine(total, factor, loadState(next), myFactor),
                 code.mergedState, {next, zero});
-    for (int64_t h = 0; h < headsPerBlock; ++h) {
-      Value by = ofHead(factor, h), myBy = ofHead(myFactor, h);
-      Value at = getRowOfHead(block, h);
+    for (int64_t q = 0; q < getQueriesPerBlock(); ++q) {
+      Value by = ofQuery(factor, q), myBy = ofQuery(myFactor, q);
+      Value at = getRowOfQuery(block, q);
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         Value mySum =
             place ? loadVector(b, type, code.partials, getSum(place, at, d))
@@ -82,12 +82,12 @@ void Decode::merge(Value place) {
 
 void Decode::store(Value place) {
   Value zero = createIndex(b, 0);
-  int64_t blocks = code.tiles.getHeadBlocks();
+  int64_t blocks = code.tiles.getBlocks();
   createLoop(b, zero, createIndex(b, 2 * blocks), 1, [&](Value row) {
     storeVector(b, loadVector(b, type, code.decodeState, {row, zero}),
                 code.partials, addIndex(b, place, mulIndex(b, row, lanes)));
   });
-  createLoop(b, zero, createIndex(b, blocks * heads), 1, [&](Value row) {
+  createLoop(b, zero, createIndex(b, blocks * queries), 1, [&](Value row) {
     createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
       storeVector(b, loadVector(b, type, code.decodeSums, {row, d}),
                   code.partials, getSum(place, row, d));
@@ -170,6 +170,16 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
     decode.emitTile(first, count, isWhole);
   };
   auto emitKeys = [&](Value first, Value total) {
+    if (decode.hasMasks()) {
+      Value end = addIndex(builder, first, total);
+      return createLoop(builder, first, end, code.tiles.keys, [&](Value tile) {
+        Value count = minIndex(builder, size, subIndex(builder, end, tile));
+        emitIf(
+            builder, decode.isSeenByAll(tile, size),
+            [&] { emitTile(tile, size, /*isWhole=*/true); },
+            [&] { emitTile(tile, count, /*isWhole=*/false); });
+      });
+    }
     Value rest = builder.createOrFold<arith::RemUIOp>(total, size);
     Value endOfWhole = subIndex(builder, addIndex(builder, first, total), rest);
     createLoop(builder, first, endOfWhole, code.tiles.keys,

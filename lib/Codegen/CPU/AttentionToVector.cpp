@@ -306,11 +306,12 @@ static std::pair<Value, Value> emitKeyRange(ImplicitLocOpBuilder &builder,
   return {emitFirstKey(builder, op, task.firstPlace), end};
 }
 
-/// Makes results of what the shares of tasks over single queries have left.
+/// Makes results of what the shares of tasks over few tokens have left.
 static void emitMerges(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        Value numShares) {
   AttentionOp op = code.op;
   Value zero = createIndex(builder, 0), one = createIndex(builder, 1);
+  Value step = createIndex(builder, code.tiles.getTokens());
   Value isAlone =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, numShares, one);
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
@@ -324,7 +325,7 @@ static void emitMerges(ImplicitLocOpBuilder &builder, const AttentionCode &code,
     createLoop(builder, zero, createIndex(builder, code.getHeadTasks()), 1,
                [&](Value heads) {
                  AttentionTask task =
-                     emitTask(builder, code, {entry, heads, zero}, one);
+                     emitTask(builder, code, {entry, heads, zero}, step);
                  auto [begin, end] = emitKeyRange(builder, op, task);
                  emitMerge(builder, code, task, begin, end);
                });
@@ -347,9 +348,9 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
                            .getDimSize(op.getQueryHeadDim());
   Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
   Value step = createIndex(builder, tiles.getTokens());
-  bool isOne = isDecode(op, target);
+  bool areFew = isDecode(op, target);
   Value numShares;
-  if (isOne && code.mostParts > 1)
+  if (areFew && code.mostParts > 1)
     numShares = emitNumShares(builder, code);
   SmallVector<OpFoldResult> sizes{
       getSize(op.getQuery(), 0), builder.getIndexAttr(queryHeads / tiles.heads),
@@ -363,10 +364,10 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   }
   auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
                                       /*mapping=*/std::nullopt);
-  // One query writes little and reads much.
+  // Few tokens write little and read much.
   forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(forall.getBody());
-  if (isOne) {
+  if (areFew) {
     SmallVector<Value> at(forall.getInductionVars());
     Value share = std::exchange(at[2], createIndex(builder, 0));
     AttentionTask task = emitTask(builder, code, at, step);

@@ -1,0 +1,86 @@
+//===- AttentionDecodeMasks.cpp - which keys few tokens see -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Few tokens see the same keys but for a few at the ends: masks are for the
+// tiles there alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionDecode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+bool Decode::hasMasks() const {
+  return code.tiles.getTokens() > 1 &&
+         (getLeftWindow(op) || getRightWindow(op));
+}
+
+Value Decode::isSeenByAll(Value firstKey, Value count) {
+  Value last = addIndex(b, task.firstPlace, code.tiles.getTokens() - 1);
+  Value isBegun = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKey,
+                                        emitFirstKey(b, op, last));
+  Value isDone = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::sle, addIndex(b, firstKey, count),
+      emitEndKey(b, op, task.firstPlace, task.numKeys));
+  return arith::AndIOp::create(b, isBegun, isDone);
+}
+
+Value Decode::getTokenOfLanes(Value block) {
+  VectorType integers = type.clone(b.getI32Type());
+  auto tokens = static_cast<int32_t>(code.tiles.getTokens());
+  bool isSame = queries % tokens == 0;
+  SmallVector<int32_t> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(lane % queries % (isSame ? tokens : queries));
+  Value number = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
+  if (isSame)
+    return number;
+  Value first = arith::IndexCastOp::create(b, b.getI32Type(),
+                                           getNumber(block, /*query=*/0));
+  number =
+      arith::AddIOp::create(b, number, posenc::broadcast(b, integers, first));
+  return arith::RemUIOp::create(
+      b, number,
+      arith::ConstantOp::create(b, DenseElementsAttr::get(integers, tokens)));
+}
+
+Value Decode::maskScores(Value scores, Value firstKey, Value row, Value count,
+                         Value block) {
+  VectorType integers = type.clone(b.getI32Type());
+  SmallVector<int32_t> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(lane / queries);
+  Value keyOfLane = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
+  auto compare = [&](arith::CmpIPredicate predicate, Value limit) -> Value {
+    return arith::CmpIOp::create(b, predicate, keyOfLane, limit);
+  };
+  Value isKey = compare(arith::CmpIPredicate::slt,
+                        createRowLimit(b, code, subIndex(b, count, row)));
+  if (hasMasks()) {
+    Value token = getTokenOfLanes(block);
+    Value place = subIndex(b, task.firstPlace, addIndex(b, firstKey, row));
+    auto getLimit = [&](int64_t distance) -> Value {
+      Value first = createRowLimit(b, code, addIndex(b, place, distance));
+      return arith::AddIOp::create(b, first, token);
+    };
+    if (std::optional<int64_t> right = getRightWindow(op))
+      isKey = arith::AndIOp::create(
+          b, isKey, compare(arith::CmpIPredicate::slt, getLimit(*right + 1)));
+    if (std::optional<int64_t> left = getLeftWindow(op))
+      isKey = arith::AndIOp::create(
+          b, isKey, compare(arith::CmpIPredicate::sge, getLimit(-*left)));
+  }
+  return arith::SelectOp::create(
+      b, isKey, scores,
+      createSplat(b, type, -std::numeric_limits<double>::infinity()));
+}
