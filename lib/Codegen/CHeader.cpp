@@ -61,13 +61,21 @@ static constexpr llvm::StringLiteral kCudaIntroduction =
  * - LIB_f_cuda
  *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
  *   kDLCUDAManaged), and puts its work into a stream (CUstream; NULL: the
- *   default stream). It does not wait for it, allocates nothing on the device,
- *   and may be captured into a graph. The driver, of CUDA 12 or newer, is opened
+ *   default stream). It does not wait for it, and may be captured into a graph.
+ *   Where there is memory between a function's operations, that too is taken and
+ *   given back in the order of the stream. The driver, of CUDA 12 or newer, is opened
  *   by the first call, and the kernels are loaded by the first call on a device.
  *   Where no context of the tensors' device is current, its primary one is used.
  * It returns the same numbers, or
  *  13  there is no driver, no GPU, or no code for this one
  *  14  the driver reports an error, which err has
+ */
+)";
+
+static constexpr llvm::StringLiteral kVulkanIntroduction =
+    R"(
+/* On Vulkan devices posenc_vulkan_call() and posenc_vulkan_launch() of Posenc's
+ * runtime (posenc/runtime/vulkan.h) run the functions of this library.
  */
 )";
 
@@ -240,6 +248,9 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
       kernels, [](const LibraryKernel &kernel) { return kernel.onCpu; });
   if (hasCuda)
     print(os, kCudaIntroduction, prefix);
+  if (llvm::any_of(kernels,
+                   [](const LibraryKernel &kernel) { return kernel.onVulkan; }))
+    print(os, kVulkanIntroduction, prefix);
   os << "#ifndef " << guard << "\n#define " << guard
      << "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
   print(os, kTensorType, prefix);

@@ -44,8 +44,8 @@ std::string mlir::posenc::getPackedSymbol(StringRef function,
   return llvm::formatv("{0}.packed.{1}", function, variant).str();
 }
 
-std::string mlir::posenc::getCudaPackedSymbol(StringRef function) {
-  return (function + ".packed.cuda").str();
+std::string mlir::posenc::getGpuPackedSymbol(StringRef function) {
+  return (function + ".packed.gpu").str();
 }
 
 std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function) {
@@ -60,6 +60,15 @@ std::string mlir::posenc::getTensorEntrySymbol(StringRef prefix,
 std::string mlir::posenc::getCudaEntrySymbol(StringRef prefix,
                                              StringRef function) {
   return getEntrySymbol(prefix, function) + kCudaSuffix.str();
+}
+
+std::string mlir::posenc::getVulkanEntrySymbol(StringRef prefix,
+                                               StringRef function) {
+  return getEntrySymbol(prefix, function) + kVulkanSuffix.str();
+}
+
+std::string mlir::posenc::getVulkanCodeSymbol(StringRef prefix) {
+  return getEntrySymbol(prefix, kVulkanCodeName);
 }
 
 std::string mlir::posenc::getFfiEntrySymbol(StringRef prefix,
@@ -139,7 +148,8 @@ static llvm::json::Value describe(AbiAttr abi, ArgAttr arg) {
 }
 
 std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
-                                         StringRef prefix, StringRef targets) {
+                                         StringRef prefix, StringRef targets,
+                                         uint64_t vulkanBytes) {
   llvm::json::Array functions;
   for (LibraryKernel kernel : kernels) {
     AbiAttr abi = kernel.abi;
@@ -170,6 +180,8 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
     }
     if (kernel.onCuda)
       function["cuda"] = getCudaEntrySymbol(prefix, name);
+    if (kernel.onVulkan)
+      function["vulkan"] = getVulkanEntrySymbol(prefix, name);
     functions.push_back(std::move(function));
   }
   llvm::json::Array targetNames;
@@ -177,12 +189,15 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
   targets.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef name : names)
     targetNames.push_back(name);
-  llvm::json::Value root =
-      llvm::json::Object{{"posenc", POSENC_VERSION},
-                         {"abi", 1},
-                         {"prefix", prefix},
-                         {"llvm", LLVM_VERSION_STRING},
-                         {"targets", std::move(targetNames)},
-                         {"functions", std::move(functions)}};
-  return llvm::formatv("{0}", root).str();
+  llvm::json::Object root{{"posenc", POSENC_VERSION},
+                          {"abi", 1},
+                          {"prefix", prefix},
+                          {"llvm", LLVM_VERSION_STRING},
+                          {"targets", std::move(targetNames)},
+                          {"functions", std::move(functions)}};
+  if (vulkanBytes)
+    root["vulkan"] =
+        llvm::json::Object{{"symbol", getVulkanCodeSymbol(prefix)},
+                           {"bytes", static_cast<int64_t>(vulkanBytes)}};
+  return llvm::formatv("{0}", llvm::json::Value(std::move(root))).str();
 }

@@ -89,11 +89,18 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
     if (!tuning)
       return false;
   }
-  std::optional<CudaTarget> cuda;
+  GpuTargets gpus;
   if (device.kind == Device::Kind::Cuda) {
-    cuda = findCudaTarget(device.number);
+    std::optional<CudaTarget> cuda = findCudaTarget(device.number);
     if (!cuda)
       return false;
+    gpus.cuda.push_back(std::move(*cuda));
+  }
+  if (device.kind == Device::Kind::Vulkan) {
+    posenc_vulkan_facts facts;
+    if (posenc_vulkan_query_device(device.number, &facts))
+      return fail(posenc_last_error());
+    gpus.vulkan = true;
   }
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -119,16 +126,7 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
         source = candidate;
   }
 
-  if (device.kind == Device::Kind::Vulkan) {
-    OwningOpRef<ModuleOp> copy = module->clone();
-    llvm::Expected<std::unique_ptr<VulkanProgram>> program =
-        VulkanProgram::create(*copy, device.number);
-    if (!program)
-      return fail(llvm::toString(program.takeError()));
-    vulkan = std::move(*program);
-  }
-  // For Vulkan too: what a call must be is the same.
-  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning, cuda);
+  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning, gpus);
   if (!jit)
     return false;
   const char *metadata = jit->getMetadata();
@@ -150,10 +148,6 @@ std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
   std::unique_ptr<Kernel> kernel(new Kernel);
   kernel->device = device;
   if (isLibraryPath(path)) {
-    if (device.kind == Device::Kind::Vulkan) {
-      fail("'" + path + "' is compiled, and has no code for Vulkan");
-      return nullptr;
-    }
     std::string error;
     kernel->library = runtime::Library::open(path.str(), error);
     if (!kernel->library) {
@@ -171,15 +165,19 @@ std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
 
 llvm::Error Kernel::call(ArrayRef<posenc_value> inputs,
                          ArrayRef<posenc_value> outputs) const {
-  if (device.kind == Device::Kind::Vulkan) {
-    std::vector<VulkanArgument> arguments(inputs.begin(), inputs.end());
-    arguments.insert(arguments.end(), outputs.begin(), outputs.end());
-    return vulkan->call(function.name(), arguments);
-  }
   std::string error;
-  bool isDone = device.kind == Device::Kind::Cuda
-                    ? function.callOnCuda(device.number, inputs.vec(),
-                                          outputs.vec(), error)
-                    : function.call(inputs.vec(), outputs.vec(), error);
+  std::vector<posenc_value> in = inputs.vec(), out = outputs.vec();
+  bool isDone = false;
+  switch (device.kind) {
+  case Device::Kind::CPU:
+    isDone = function.call(in, out, error);
+    break;
+  case Device::Kind::Cuda:
+    isDone = function.callOnCuda(device.number, in, out, error);
+    break;
+  case Device::Kind::Vulkan:
+    isDone = function.callOnVulkan(device.number, in, out, error);
+    break;
+  }
   return isDone ? llvm::Error::success() : llvm::createStringError(error);
 }

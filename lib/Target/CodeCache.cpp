@@ -168,11 +168,12 @@ std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
       add(llvm::utostr(target.tuning.*choice.value));
   }
   add(options.hasCpuCode ? "cpu" : "");
-  for (const CudaTarget &target : options.cudaTargets)
+  for (const CudaTarget &target : options.gpus.cuda)
     add(target.name);
+  add(options.gpus.vulkan ? kVulkanTarget : "");
   for (const std::string &name : options.neededOnGpu)
     add("needs " + name);
-  if (!options.cudaTargets.empty())
+  if (!options.gpus.cuda.empty())
     add(getPtxasBuild());
   return llvm::toHex(hash.final<20>(), /*LowerCase=*/true);
 }

@@ -8,8 +8,6 @@
 
 #include "posenc/Target/CudaCode.h"
 
-#include "posenc/Codegen/CInterface.h"
-#include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -42,48 +40,25 @@ static std::optional<std::string> generatePtx(ModuleOp module,
   return std::nullopt;
 }
 
-std::optional<CudaCode>
-mlir::posenc::generateCudaCode(ModuleOp module, ArrayRef<CudaTarget> targets,
-                               bool withCubins) {
-  CudaCode code;
-  code.host = module.clone();
-  MLIRContext *context = module.getContext();
-  PassManager toKernels(context);
-  buildPosencToGpuPipeline(toKernels);
-  if (failed(toKernels.run(*code.host)))
-    return std::nullopt;
-  if (getKernels(*code.host).empty()) {
-    module.emitError("no public function that a GPU can run");
-    return std::nullopt;
-  }
+std::optional<std::vector<CudaImage>>
+mlir::posenc::generateCudaImages(ModuleOp module, ArrayRef<CudaTarget> targets,
+                                 bool withCubins) {
+  std::vector<CudaImage> images;
   bool assembles = withCubins && !findPtxas().empty();
   for (const CudaTarget &target : targets) {
-    std::optional<std::string> ptx = generatePtx(*code.host, target);
+    std::optional<std::string> ptx = generatePtx(module, target);
     if (!ptx)
       return std::nullopt;
     if (assembles) {
       llvm::Expected<std::string> cubin = assemblePtx(*ptx, target);
       if (cubin)
-        code.images.push_back({target, /*isPtx=*/false, std::move(*cubin)});
+        images.push_back({target, /*isPtx=*/false, std::move(*cubin)});
       else
         module.emitWarning()
             << "the driver will have to compile for " << target.chip << ": "
             << llvm::toString(cubin.takeError());
     }
-    code.images.push_back({target, /*isPtx=*/true, std::move(*ptx)});
+    images.push_back({target, /*isPtx=*/true, std::move(*ptx)});
   }
-
-  // Launches are by name from here on.
-  PassManager toCalls(context);
-  toCalls.addPass(createPosencLowerLaunchesPass());
-  if (failed(toCalls.run(*code.host)))
-    return std::nullopt;
-  for (auto kernels :
-       llvm::make_early_inc_range(code.host->getOps<gpu::GPUModuleOp>()))
-    kernels.erase();
-  PassManager toLLVM(context);
-  buildVectorToLLVMPipeline(toLLVM, PosencToCPUOptions());
-  if (failed(toLLVM.run(*code.host)))
-    return std::nullopt;
-  return code;
+  return images;
 }

@@ -24,7 +24,7 @@ JitLibrary::~JitLibrary() = default;
 std::unique_ptr<JitLibrary>
 JitLibrary::create(ModuleOp module, const CodeCache &cache,
                    const std::optional<Tuning> &tuning,
-                   const std::optional<CudaTarget> &cuda) {
+                   const GpuTargets &gpus) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
@@ -36,10 +36,8 @@ JitLibrary::create(ModuleOp module, const CodeCache &cache,
   CodeOptions options;
   options.targets = {std::move(*target)};
   options.threads = Threads::None;
-  if (cuda) {
-    options.hasCpuCode = false;
-    options.cudaTargets = {*cuda};
-  }
+  options.hasCpuCode = gpus.empty();
+  options.gpus = gpus;
   std::optional<KernelCode> code =
       generateKernelCode(module, options, CodeKind::Object, cache);
   if (!code)

@@ -11,6 +11,7 @@
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/LLVMErrors.h"
+#include "posenc/Target/SpirvCode.h"
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Target/TargetMachine.h"
@@ -46,9 +47,9 @@ static std::string printModule(ModuleOp module) {
 }
 
 /// Emits an error unless the functions that were asked for have kernels.
-static LogicalResult checkNeeded(ModuleOp module, const CudaCode &cuda,
+static LogicalResult checkNeeded(ModuleOp module, const GpuCode &gpu,
                                  ArrayRef<std::string> needed) {
-  SmallVector<KernelFunction> kernels = getKernels(*cuda.host);
+  SmallVector<KernelFunction> kernels = getKernels(*gpu.host);
   for (const std::string &name : needed)
     if (llvm::none_of(kernels, [&](KernelFunction kernel) {
           return kernel.first.getName() == name;
@@ -58,9 +59,9 @@ static LogicalResult checkNeeded(ModuleOp module, const CudaCode &cuda,
 }
 
 /// The first image of a kind.
-static std::optional<KernelCode> getImage(ModuleOp module, const CudaCode &cuda,
+static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
                                           CodeKind kind) {
-  for (const CudaImage &image : cuda.images)
+  for (const CudaImage &image : gpu.images)
     if (image.isPtx == (kind == CodeKind::Ptx))
       return KernelCode{image.bytes, ""};
   module.emitError("there is no cubin without ptxas, of the CUDA toolkit");
@@ -78,22 +79,24 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
     std::string suffix = options.targets.size() > 1 ? "." + target.name : "";
     showStage(suffix + stage.str(), printModule(lowered));
   };
-  std::optional<CudaCode> cuda;
-  if (!options.cudaTargets.empty()) {
-    cuda = generateCudaCode(module, options.cudaTargets,
-                            /*withCubins=*/kind != CodeKind::Ptx);
-    if (!cuda || failed(checkNeeded(module, *cuda, options.neededOnGpu)))
+  std::optional<GpuCode> gpu;
+  if (!options.gpus.empty()) {
+    gpu = generateGpuCode(module, options.gpus,
+                          /*withCubins=*/kind != CodeKind::Ptx);
+    if (!gpu || failed(checkNeeded(module, *gpu, options.neededOnGpu)))
       return std::nullopt;
-    for (const CudaImage &image : cuda->images)
+    for (const CudaImage &image : gpu->images)
       if (showStage && image.isPtx)
         showStage("." + image.target.chip + ".ptx", image.bytes);
+    if (showStage && !gpu->vulkan.empty())
+      showStage(".vulkan.spv", getSpirvBytes(gpu->vulkan));
     if (kind == CodeKind::Ptx || kind == CodeKind::Cubin)
-      return getImage(module, *cuda, kind);
+      return getImage(module, *gpu, kind);
   }
   SmallVector<OwningOpRef<ModuleOp>> copies;
   LibraryParts parts;
   parts.targets = options.targets;
-  parts.cuda = cuda ? &*cuda : nullptr;
+  parts.gpu = gpu ? &*gpu : nullptr;
   parts.prefix = options.prefix;
   parts.threads = options.threads;
   if (options.hasCpuCode) {

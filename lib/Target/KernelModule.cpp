@@ -130,20 +130,24 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 SmallVector<LibraryKernel> LibraryParts::getKernels() const {
-  SmallVector<KernelFunction> onCuda;
-  if (cuda)
-    onCuda = posenc::getKernels(*cuda->host);
+  SmallVector<KernelFunction> onGpu;
+  if (gpu)
+    onGpu = posenc::getKernels(*gpu->host);
+  bool hasCuda = gpu && !gpu->images.empty();
+  bool hasVulkan = gpu && !gpu->vulkan.empty();
   SmallVector<LibraryKernel> result;
   if (modules.empty()) {
-    for (auto [function, abi] : onCuda)
-      result.push_back({function, abi, /*onCpu=*/false, /*onCuda=*/true});
+    for (auto [function, abi] : onGpu)
+      result.push_back({function, abi, /*onCpu=*/false, hasCuda, hasVulkan});
     return result;
   }
   for (auto [function, abi] : posenc::getKernels(modules.front())) {
-    bool isThere = llvm::any_of(onCuda, [name = function.getName()](KernelFunction it) {
-      return it.first.getName() == name;
-    });
-    result.push_back({function, abi, /*onCpu=*/true, isThere});
+    bool isThere =
+        llvm::any_of(onGpu, [name = function.getName()](KernelFunction it) {
+          return it.first.getName() == name;
+        });
+    result.push_back({function, abi, /*onCpu=*/true, isThere && hasCuda,
+                      isThere && hasVulkan});
   }
   return result;
 }
@@ -157,14 +161,19 @@ getInterfaceOptions(const LibraryParts &parts) {
   if (!parts.modules.empty())
     for (const TargetSpec &target : parts.targets)
       names.push_back(target.name);
-  if (parts.cuda)
-    for (const CudaImage &image : parts.cuda->images)
+  if (parts.gpu) {
+    for (const CudaImage &image : parts.gpu->images)
       if (!llvm::is_contained(names, image.target.name))
         names.push_back(image.target.name);
+    if (!parts.gpu->vulkan.empty())
+      names.push_back(kVulkanTarget);
+    options.cuda = !parts.gpu->images.empty();
+    options.vulkanBytes = parts.gpu->vulkan.size() * sizeof(uint32_t);
+  }
   options.targets = llvm::join(names, ",");
   for (LibraryKernel kernel : parts.getKernels())
-    if (kernel.onCuda)
-      options.cudaFunctions.push_back(kernel.function.getName().str());
+    if (kernel.onCuda || kernel.onVulkan)
+      options.gpuFunctions.push_back(kernel.function.getName().str());
   for (const TargetSpec &target : parts.targets)
     options.cpuFeatures.push_back(target.cpuFeatures);
   return options;
@@ -195,7 +204,7 @@ translatePart(ModuleOp module, llvm::LLVMContext &context,
   for (llvm::Function &function : *result) {
     if (function.isDeclaration())
       continue;
-    if (options.cuda || isExportedSymbol(options.prefix, function.getName()))
+    if (options.gpu || isExportedSymbol(options.prefix, function.getName()))
       setFloor(function);
     else
       setTarget(function, target);
@@ -239,6 +248,17 @@ static void defineImages(llvm::Module &module, ArrayRef<CudaImage> images) {
   define(kNumCudaImagesSymbol, llvm::ConstantInt::get(i64, images.size()));
 }
 
+/// Defines the kernels for Vulkan, which whoever launches them looks for.
+static void defineVulkanCode(llvm::Module &module, StringRef prefix,
+                             ArrayRef<uint32_t> words) {
+  llvm::Constant *value =
+      llvm::ConstantDataArray::get(module.getContext(), words);
+  auto *global = new llvm::GlobalVariable(
+      module, value->getType(), /*isConstant=*/true,
+      llvm::GlobalValue::ExternalLinkage, value, getVulkanCodeSymbol(prefix));
+  global->setAlignment(llvm::Align(64));
+}
+
 /// Links `other` into `module`, as code for the same machine.
 static LogicalResult linkModule(llvm::Module &module,
                                 std::unique_ptr<llvm::Module> other) {
@@ -270,16 +290,19 @@ translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
                                  parts.targets[variant], suffix))))
       return nullptr;
   }
-  if (!parts.cuda)
+  if (!parts.gpu)
     return result;
   options.variant = 0;
   options.cpuFeatures = {0};
-  options.cuda = true;
+  options.gpu = true;
   options.entries = parts.modules.empty();
-  if (failed(add(translatePart(*parts.cuda->host, context, options,
-                               parts.targets.front(), ".cuda"))))
+  if (failed(add(translatePart(*parts.gpu->host, context, options,
+                               parts.targets.front(), ".gpu"))))
     return nullptr;
-  defineImages(*result, parts.cuda->images);
+  if (!parts.gpu->images.empty())
+    defineImages(*result, parts.gpu->images);
+  if (!parts.gpu->vulkan.empty())
+    defineVulkanCode(*result, parts.prefix, parts.gpu->vulkan);
   return result;
 }
 
@@ -287,7 +310,7 @@ std::unique_ptr<llvm::Module>
 mlir::posenc::translateLibrary(const LibraryParts &parts,
                                llvm::LLVMContext &context) {
   ModuleOp first =
-      parts.modules.empty() ? *parts.cuda->host : parts.modules.front();
+      parts.modules.empty() ? *parts.gpu->host : parts.modules.front();
   if (parts.getKernels().empty()) {
     first.emitError("no public function to compile");
     return nullptr;

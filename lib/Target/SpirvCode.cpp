@@ -11,10 +11,12 @@
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/SpirvKernels.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Target/GpuCode.h"
 
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/SPIRV/Serialization.h"
+#include "llvm/Support/Endian.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -74,29 +76,107 @@ static std::string describeKernels(ModuleOp module, spirv::ModuleOp kernels,
   return text;
 }
 
-std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
-                                                         StringRef prefix) {
-  PassManager toKernels(module.getContext());
-  buildPosencToGpuPipeline(toKernels);
-  if (failed(toKernels.run(module)))
-    return std::nullopt;
-  if (getKernels(module).empty()) {
-    module.emitError("no public function that a GPU can run");
-    return std::nullopt;
-  }
-  PassManager toSpirv(module.getContext());
-  buildGpuToSPIRVPipeline(toSpirv, PosencToSPIRVOptions());
-  if (failed(toSpirv.run(module)))
-    return std::nullopt;
+namespace {
+/// A module lowered to kernels in SPIR-V.
+struct SpirvForm {
+  spirv::ModuleOp module;
   SmallVector<uint32_t> words;
+};
+} // namespace
+
+/// Lowers a module of launches and kernels in place.
+static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
+  PassManager manager(module.getContext());
+  buildGpuToSPIRVPipeline(manager, PosencToSPIRVOptions());
+  if (failed(manager.run(module)))
+    return std::nullopt;
   auto modules = module.getOps<spirv::ModuleOp>();
-  if (modules.empty() || failed(spirv::serialize(*modules.begin(), words))) {
+  SpirvForm form;
+  if (modules.empty() ||
+      failed(spirv::serialize(*modules.begin(), form.words))) {
     module.emitError("the kernels have become no SPIR-V");
     return std::nullopt;
   }
+  form.module = *modules.begin();
+  return form;
+}
+
+std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
+                                                         StringRef prefix) {
+  if (failed(lowerToGpu(module)))
+    return std::nullopt;
+  std::optional<SpirvForm> form = lowerToSpirv(module);
+  if (!form)
+    return std::nullopt;
   SpirvCode code;
-  code.binary.assign(reinterpret_cast<const char *>(words.data()),
-                     words.size() * sizeof(uint32_t));
-  code.header = describeKernels(module, *modules.begin(), prefix);
+  code.binary.assign(reinterpret_cast<const char *>(form->words.data()),
+                     form->words.size() * sizeof(uint32_t));
+  code.header = describeKernels(module, form->module, prefix);
   return code;
+}
+
+/// The words before the SPIR-V module.
+static constexpr size_t kVulkanHead = 7;
+
+/// What stands for the type of an argument.
+static char getLetter(Type type) {
+  if (auto memref = dyn_cast<MemRefType>(type))
+    return static_cast<char>('0' + memref.getElementTypeBitWidth() / 8);
+  if (type.isIndex())
+    return 'i';
+  return SpirvKernelAbi::countWords(type) == 2 ? 'd' : 'w';
+}
+
+static void addText(std::vector<uint32_t> &words, StringRef text) {
+  std::string padded = text.str();
+  padded.resize(llvm::alignTo(text.size(), 4));
+  for (size_t at = 0; at < padded.size(); at += 4)
+    words.push_back(llvm::support::endian::read32le(padded.data() + at));
+}
+
+std::optional<std::vector<uint32_t>>
+mlir::posenc::generateVulkanCode(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  std::optional<SpirvForm> form = lowerToSpirv(*copy);
+  if (!form)
+    return std::nullopt;
+  SmallVector<uint32_t> constants;
+  if (auto data = (*copy)->getAttrOfType<DenseIntElementsAttr>(
+          PosencDialect::kKernelConstantsAttrName))
+    llvm::append_range(constants, data.getValues<int32_t>());
+  std::vector<uint32_t> words{kVulkanMagic,
+                              kVulkanVersion,
+                              0,
+                              0,
+                              static_cast<uint32_t>(form->words.size()),
+                              static_cast<uint32_t>(constants.size()),
+                              0};
+  llvm::append_range(words, form->words);
+  llvm::append_range(words, constants);
+  for (auto kernel : form->module.getOps<spirv::FuncOp>()) {
+    auto type =
+        kernel->getAttrOfType<TypeAttr>(PosencDialect::kKernelTypeAttrName);
+    if (!type)
+      continue;
+    std::string letters;
+    for (Type input : cast<FunctionType>(type.getValue()).getInputs())
+      letters += getLetter(input);
+    words.push_back(kernel.getName().size());
+    words.push_back(letters.size());
+    addText(words, kernel.getName());
+    addText(words, letters);
+    ++words[6];
+  }
+  words[2] = words.size();
+  uint32_t sum = 0x811c9dc5;
+  for (uint32_t word : llvm::drop_begin(words, 4))
+    sum = (sum ^ word) * 0x01000193;
+  words[3] = sum;
+  return words;
+}
+
+StringRef mlir::posenc::getSpirvBytes(ArrayRef<uint32_t> vulkanCode) {
+  ArrayRef<uint32_t> words = vulkanCode.slice(kVulkanHead, vulkanCode[4]);
+  return {reinterpret_cast<const char *>(words.data()),
+          words.size() * sizeof(uint32_t)};
 }

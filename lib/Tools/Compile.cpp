@@ -294,7 +294,7 @@ static int compile(const Request &request) {
 /// Whether an output shows code for one target.
 static bool isOfOneTarget(Emit emit) {
   return emit == Emit::Vector || emit == Emit::Llvm || emit == Emit::Ptx ||
-         emit == Emit::Cubin;
+         emit == Emit::Cubin || emit == Emit::Spirv;
 }
 
 /// Sorts the targets into those of CPUs and of GPUs. Returns what is wrong with
@@ -303,10 +303,9 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
                                                Request &request) {
   CodeOptions &code = request.code;
   std::vector<std::string> ofCpus;
-  bool isForVulkan = false;
   for (StringRef name : names) {
-    if (name == "vulkan") {
-      isForVulkan = true;
+    if (name == kVulkanTarget) {
+      code.gpus.vulkan = true;
       continue;
     }
     if (!CudaTarget::isName(name)) {
@@ -316,10 +315,10 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
     llvm::Expected<CudaTarget> target = CudaTarget::parse(name);
     if (!target)
       return llvm::toString(target.takeError());
-    if (llvm::none_of(code.cudaTargets, [&](const CudaTarget &other) {
+    if (llvm::none_of(code.gpus.cuda, [&](const CudaTarget &other) {
           return other.chip == target->chip;
         }))
-      code.cudaTargets.push_back(std::move(*target));
+      code.gpus.cuda.push_back(std::move(*target));
   }
   std::vector<TargetSpec> unused;
   llvm::Expected<std::vector<TargetSpec>> specs =
@@ -327,27 +326,28 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
   if (!specs)
     return llvm::toString(specs.takeError());
   code.targets = std::move(*specs);
-  code.hasCpuCode = !ofCpus.empty() || code.cudaTargets.empty();
+  code.hasCpuCode = !ofCpus.empty() || code.gpus.empty();
   for (const TargetSpec &spec : unused)
     if (llvm::count(ofCpus, spec.name) < 2)
       llvm::errs() << "posenc-compile: warning: target '" << spec.name
                    << "' is left out: another needs the same features\n";
 
-  if (isForVulkan != (request.emit == Emit::Spirv))
-    return isForVulkan ? "for Vulkan there is SPIR-V only: --emit=spirv"
-                       : "this kind of output needs --target=vulkan";
-  if (isForVulkan && names.size() > 1)
-    return "this kind of output shows code for one target, not several";
-  bool isOfGpu = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
-  if (isOfGpu && code.cudaTargets.empty())
+  bool isSpirv = request.emit == Emit::Spirv;
+  bool isOfCuda = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
+  bool isOfGpu = isSpirv || isOfCuda;
+  if (isSpirv && !code.gpus.vulkan)
+    return "this kind of output needs --target=vulkan";
+  if (isOfCuda && code.gpus.cuda.empty())
     return "this kind of output needs a GPU target, as --target=cuda:sm_90";
   if (isOfGpu && !ofCpus.empty())
     return "this kind of output has no code for CPUs";
-  size_t numTargets = isOfGpu ? code.cudaTargets.size() : code.targets.size();
+  size_t numTargets =
+      isOfGpu ? code.gpus.cuda.size() + code.gpus.vulkan : code.targets.size();
   if (isOfOneTarget(request.emit) && numTargets > 1)
     return "this kind of output shows code for one target, not several";
-  if (!isOfGpu && isOfOneTarget(request.emit) && !code.cudaTargets.empty())
-    return "this kind of output shows code for CPUs; for GPUs, ptx does";
+  if (!isOfGpu && isOfOneTarget(request.emit) && !code.gpus.empty())
+    return "this kind of output shows code for CPUs; for GPUs, ptx and spirv "
+           "do";
   code.neededOnGpu = request.inputOptions.kernels;
   return std::nullopt;
 }
@@ -368,11 +368,10 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "posenc, linalg, vector, llvm, llvm-ir, asm, obj, static, shared, "
              "ptx, cubin or spirv (default: by OUT)",
              emit);
-  parser.add(
-      "target", "TARGET",
-      "host, [x86-64:|aarch64:]CPU[+feature...], or cuda:sm_NN; several: "
-      "a library that picks at run time (default: host)",
-      targets);
+  parser.add("target", "TARGET",
+             "host, [x86-64:|aarch64:]CPU[+feature...], cuda:sm_NN, or vulkan; "
+             "several: a library that picks at run time (default: host)",
+             targets);
   parser.add("dtype", "TYPE", "f32, bf16, f16 or f64 (default: the config's)",
              request.inputOptions.dtype);
   parser.add("pairing", "PAIRING", "half or interleaved (default: the model's)",
@@ -385,8 +384,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "a config's attention norms queries and keys by head, with the "
              "weights q_norm and k_norm",
              request.inputOptions.qkNorm);
-  parser.add("kernels", "NAME,...",
-             "functions to compile (default: all but a config's attention)",
+  parser.add("kernels", "NAME,...", "functions to compile (default: all)",
              [&](StringRef text) -> std::optional<std::string> {
                SmallVector<StringRef> names;
                text.split(names, ',');

@@ -23,7 +23,7 @@ struct DlTensor {
   uint64_t byteOffset;
 };
 
-enum { kDlCpu = 1, kDlCuda = 2 };
+enum { kDlCpu = 1, kDlCuda = 2, kDlVulkan = 7 };
 
 /// Describes a contiguous tensor in the CPU's memory.
 inline DlTensor describe(const posenc_argument &argument,

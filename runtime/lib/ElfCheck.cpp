@@ -22,11 +22,11 @@ bool ElfSummary::exports(const std::string &function) const {
   return std::binary_search(functions.begin(), functions.end(), function);
 }
 
-static bool isExportedFunction(const Elf64_Sym &symbol) {
+static bool isExported(const Elf64_Sym &symbol, unsigned type) {
   unsigned bind = ELF64_ST_BIND(symbol.st_info);
   unsigned visibility = ELF64_ST_VISIBILITY(symbol.st_other);
   return symbol.st_shndx != SHN_UNDEF &&
-         ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+         ELF64_ST_TYPE(symbol.st_info) == type &&
          (bind == STB_GLOBAL || bind == STB_WEAK) &&
          (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
@@ -61,7 +61,10 @@ bool posenc::runtime::checkElf(const void *data, size_t size, ElfSummary &out,
   ElfSummary summary;
   for (uint64_t i = 0; i < dynamic.numSymbols(); ++i) {
     Elf64_Sym symbol;
-    if (!dynamic.symbol(i, symbol) || !isExportedFunction(symbol))
+    if (!dynamic.symbol(i, symbol))
+      continue;
+    bool isFunction = isExported(symbol, STT_FUNC);
+    if (!isFunction && !isExported(symbol, STT_OBJECT))
       continue;
     const char *text = dynamic.string(symbol.st_name);
     size_t length = strnlen(text, maxName + 1);
@@ -70,6 +73,12 @@ bool posenc::runtime::checkElf(const void *data, size_t size, ElfSummary &out,
       return false;
     }
     std::string name(text, length);
+    if (!isFunction) {
+      uint64_t offset;
+      if (image.toOffset(symbol.st_value, symbol.st_size, offset))
+        summary.constants[name] = symbol.st_size;
+      continue;
+    }
     if (name.size() > suffix.size() &&
         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
       if (!summary.metadataSymbol.empty()) {

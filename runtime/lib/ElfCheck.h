@@ -10,6 +10,8 @@
 #define POSENC_RUNTIME_LIB_ELFCHECK_H
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ namespace posenc::runtime {
 struct ElfSummary {
   std::string metadataSymbol;
   std::vector<std::string> functions; ///< exported, sorted
+  /// Exported constants that lie in the file as a whole, and their sizes.
+  std::map<std::string, uint64_t> constants;
 
   bool exports(const std::string &function) const;
 };

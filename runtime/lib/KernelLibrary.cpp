@@ -10,16 +10,19 @@
 #include "Error.h"
 #include "HostCpu.h"
 
+#include <cinttypes>
 #include <cstring>
 #include <functional>
 #include <memory>
 
 using namespace posenc::runtime;
 
-/// Reads the metadata and finds the code. `name` stands before the errors.
-static posenc_status link(posenc_library &library, const char *text,
-                          const std::string &name,
-                          const std::function<void *(const char *)> &lookup) {
+/// Reads the metadata and finds the code. `name` stands before the errors, and
+/// `lookupData` finds a constant of so many bytes.
+static posenc_status
+link(posenc_library &library, const char *text, const std::string &name,
+     const std::function<void *(const char *)> &lookup,
+     const std::function<void *(const char *, uint64_t)> &lookupData) {
   // The text may come from a damaged library: it must not be followed far.
   size_t size = text ? strnlen(text, maxMetadataSize + 1) : 0;
   if (!text)
@@ -31,9 +34,18 @@ static posenc_status link(posenc_library &library, const char *text,
                 error.c_str());
   library.text.assign(text, size);
 
+  if (!metadata.vulkanCode.empty()) {
+    const char *symbol = metadata.vulkanCode.c_str();
+    library.vulkanCode = lookupData(symbol, metadata.vulkanBytes);
+    if (!library.vulkanCode)
+      return fail(POSENC_BAD_LIBRARY,
+                  "%sno '%s' of %" PRIu64 " bytes, the kernels for Vulkan",
+                  name.c_str(), symbol, metadata.vulkanBytes);
+  }
   bool supported = hostRunsAnyOf(metadata.targets);
   for (posenc_function &function : metadata.functions) {
     function.supported = supported;
+    function.library = &library;
     auto lookupEntry = [&](const std::string &symbol, void *&address) {
       address = symbol.empty() ? nullptr : lookup(symbol.c_str());
       return symbol.empty() || address
@@ -45,6 +57,9 @@ static posenc_status link(posenc_library &library, const char *text,
     if (posenc_status status = lookupEntry(function.symbol, function.address))
       return status;
     if (posenc_status status = lookupEntry(function.cudaSymbol, function.cuda))
+      return status;
+    if (posenc_status status =
+            lookupEntry(function.vulkanSymbol, function.vulkan))
       return status;
     if (!function.address)
       continue;
@@ -79,7 +94,14 @@ static posenc_status open(const char *path, posenc_library &library) {
     return fail(POSENC_BAD_LIBRARY, "%scannot find '%s'", name.c_str(),
                 summary.metadataSymbol.c_str());
   auto metadata = reinterpret_cast<const char *(*)()>(address);
-  if (posenc_status status = link(library, metadata(), name, lookup))
+  auto lookupData = [&](const char *symbol, uint64_t bytes) -> void * {
+    auto it = summary.constants.find(symbol);
+    return it != summary.constants.end() && it->second >= bytes
+               ? library.object.symbol(symbol)
+               : nullptr;
+  };
+  if (posenc_status status =
+          link(library, metadata(), name, lookup, lookupData))
     return status;
   if (library.metadata.prefix + "_metadata" != summary.metadataSymbol)
     return fail(POSENC_BAD_LIBRARY,
@@ -113,9 +135,10 @@ posenc_status posenc_library_from_symbols(const char *metadata,
                 "posenc_library_from_symbols: NULL argument");
   return guarded([&] {
     auto library = std::make_unique<posenc_library>();
+    auto find = [&](const char *symbol) { return lookup(ctx, symbol); };
     posenc_status status =
-        link(*library, metadata, "",
-             [&](const char *symbol) { return lookup(ctx, symbol); });
+        link(*library, metadata, "", find,
+             [&](const char *symbol, uint64_t) { return find(symbol); });
     if (status == POSENC_OK)
       *out = library.release();
     return status;

@@ -218,10 +218,14 @@ bool Reader::function(const JsonValue &json, const std::string &where,
     return fail(where, "not an object");
   if (!getString(json, where, "name", out.name))
     return false;
-  if (!json.find("cuda") || json.find("symbol"))
+  bool hasGpuCode = json.find("cuda") || json.find("vulkan");
+  if (!hasGpuCode || json.find("symbol"))
     if (!symbol(json, where, "symbol", prefix, out.symbol))
       return false;
   if (json.find("cuda") && !symbol(json, where, "cuda", prefix, out.cudaSymbol))
+    return false;
+  if (json.find("vulkan") &&
+      !symbol(json, where, "vulkan", prefix, out.vulkanSymbol))
     return false;
 
   std::set<std::string> names;
@@ -276,6 +280,19 @@ bool Reader::metadata(const JsonValue &json, Metadata &out) {
     return fail("", "the prefix " + quoted(out.prefix) +
                         " cannot be part of a C identifier");
 
+  if (json.find("vulkan")) {
+    const JsonValue *code =
+        get(json, "", "vulkan", JsonValue::Kind::Object, "an object");
+    const JsonValue *bytes = code ? get(*code, "vulkan", "bytes",
+                                        JsonValue::Kind::Integer, "an integer")
+                                  : nullptr;
+    if (!bytes ||
+        !symbol(*code, "vulkan", "symbol", out.prefix, out.vulkanCode))
+      return false;
+    if (bytes->integer <= 0 || bytes->integer % 4)
+      return fail("vulkan", "'bytes' is not that of words");
+    out.vulkanBytes = static_cast<uint64_t>(bytes->integer);
+  }
   const JsonValue *list = getArray(json, "", "functions");
   if (!list)
     return false;
@@ -288,7 +305,10 @@ bool Reader::metadata(const JsonValue &json, Metadata &out) {
       return false;
     if (!names.insert(last.name).second)
       return fail(where, "the function " + quoted(last.name) + " again");
-    for (const std::string *symbol : {&last.symbol, &last.cudaSymbol})
+    if (!last.vulkanSymbol.empty() && out.vulkanCode.empty())
+      return fail(where, "it runs on Vulkan, for which there are no kernels");
+    for (const std::string *symbol :
+         {&last.symbol, &last.cudaSymbol, &last.vulkanSymbol})
       if (!symbol->empty() && !symbols.insert(*symbol).second)
         return fail(where, "the symbol " + quoted(*symbol) + " again");
   }

@@ -37,18 +37,23 @@ struct posenc_argument {
   std::vector<posenc::runtime::Dim> shape;
 };
 
+struct posenc_library;
+
 struct posenc_function {
   std::string name;
-  std::string symbol;     ///< empty if there is no code for CPUs
-  std::string cudaSymbol; ///< empty if there is none for CUDA
+  std::string symbol;       ///< empty if there is no code for CPUs
+  std::string cudaSymbol;   ///< empty if there is none for CUDA
+  std::string vulkanSymbol; ///< empty if there is none for Vulkan
   std::vector<posenc_argument> inputs;
   std::vector<posenc_argument> outputs;
   std::vector<std::string> sizes;
 
   // Set when the library is linked, not by the metadata.
+  const posenc_library *library = nullptr;
   void *address = nullptr;
   void *checked = nullptr;   ///< the form with DLPack tensors; may be null
   void *cuda = nullptr;      ///< the form for CUDA; may be null
+  void *vulkan = nullptr;    ///< the form for Vulkan; may be null
   void *workspace = nullptr; ///< int64_t (sizes...): bytes; may be null
   bool supported = true;     ///< whether this CPU can run it
 
@@ -63,6 +68,10 @@ struct Metadata {
   std::string prefix;
   std::vector<std::string> targets;
   std::vector<posenc_function> functions;
+  /// The constant that has the kernels for Vulkan, and its bytes; empty if
+  /// there is none.
+  std::string vulkanCode;
+  uint64_t vulkanBytes = 0;
 };
 
 /// No real metadata comes near this size in bytes.

@@ -96,11 +96,12 @@ static std::string prepare(const std::string &text, Route route) {
   return text;
 }
 
-Kernel::Kernel(const std::string &text, Route route)
+Kernel::Kernel(const std::string &text, Route route,
+               const mlir::posenc::GpuTargets &gpus)
     : context(createContext()), module(mlir::parseSourceString<mlir::ModuleOp>(
                                     prepare(text, route), context.get())) {
   if (module)
-    jit = mlir::posenc::JitLibrary::create(*module);
+    jit = mlir::posenc::JitLibrary::create(*module, {}, std::nullopt, gpus);
   if (!jit) {
     ADD_FAILURE() << "cannot compile\n" << text;
     return;

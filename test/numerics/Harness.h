@@ -42,7 +42,9 @@ std::string lowerToText(const std::string &module, mlir::posenc::Stage stage,
 /// A module compiled in memory. Failures are test failures.
 class Kernel {
 public:
-  explicit Kernel(const std::string &module, Route route = Route::Direct);
+  /// For this machine, or else for GPUs.
+  explicit Kernel(const std::string &module, Route route = Route::Direct,
+                  const mlir::posenc::GpuTargets &gpus = {});
 
   /// Calls `function`; empty after a failure.
   std::vector<runtime::Array>

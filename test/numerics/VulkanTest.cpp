@@ -13,18 +13,12 @@
 #include "Harness.h"
 #include "VulkanSupport.h"
 
-#include "posenc/Registration/Registration.h"
-#include "posenc/Run/VulkanProgram.h"
-
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 using namespace posenc;
 using namespace posenc::test;
-using mlir::posenc::VulkanArgument;
 
 namespace {
 
@@ -166,11 +160,12 @@ struct Data {
           runtime::Array::allocate(c.dtype, shape, outputs.back(), error));
     }
   }
-  std::vector<VulkanArgument> arguments() const {
-    std::vector<VulkanArgument> all;
-    for (const std::vector<runtime::Array> *list : {&inputs, &outputs})
-      for (const runtime::Array &array : *list)
-        all.emplace_back(array.value());
+  /// Inputs, then outputs.
+  std::vector<runtime::Array *> arrays() {
+    std::vector<runtime::Array *> all;
+    for (std::vector<runtime::Array> *list : {&inputs, &outputs})
+      for (runtime::Array &array : *list)
+        all.push_back(&array);
     return all;
   }
   std::vector<runtime::Array> inputs, outputs, expected;
@@ -193,33 +188,127 @@ void expectSame(const std::vector<runtime::Array> &results,
   }
 }
 
+/// How a tensor lies in its buffer.
+struct Layout {
+  /// Bytes in front of it, and elements behind each row.
+  int64_t shift = 0, gap = 0;
+  /// Of a destination in place: the argument whose memory it has.
+  std::optional<size_t> alias;
+};
+
+template <auto destroy> struct Destroyer {
+  template <typename T> void operator()(T *object) const { destroy(object); }
+};
+
 /// A module compiled for the first device. Failures are test failures.
 class Program {
 public:
-  explicit Program(const std::string &text) {
-    mlir::DialectRegistry registry;
-    mlir::posenc::registerAllDialects(registry);
-    context = std::make_unique<mlir::MLIRContext>(registry);
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
-    auto made = mlir::posenc::VulkanProgram::create(*module, 0);
-    if (made)
-      program = std::move(*made);
-    else
-      ADD_FAILURE() << llvm::toString(made.takeError());
+  explicit Program(const std::string &text)
+      : kernel(text, Route::Direct, {/*cuda=*/{}, /*vulkan=*/true}) {
+    posenc_vulkan_device *opened = nullptr;
+    posenc_vulkan_program *made = nullptr;
+    EXPECT_EQ(posenc_vulkan_open(0, &opened), POSENC_OK);
+    device.reset(opened);
+    EXPECT_EQ(
+        posenc_vulkan_create_program(opened, kernel.getLibrary().get(), &made),
+        POSENC_OK)
+        << posenc_last_error();
+    program.reset(made);
   }
-  bool call(const std::vector<VulkanArgument> &arguments) {
-    if (!program)
-      return false;
-    std::string error = llvm::toString(program->call("f", arguments));
-    EXPECT_EQ(error, "");
-    return error.empty();
+
+  /// Launches at most so many blocks at once.
+  void observe(uint32_t mostBlocks = 0) {
+    posenc_vulkan_configure_program(
+        program.get(),
+        [](void *names, const char *name, int64_t) {
+          static_cast<std::vector<std::string> *>(names)->push_back(name);
+        },
+        &launched, mostBlocks);
   }
-  mlir::posenc::VulkanProgram *operator->() { return program.get(); }
+
+  /// Calls @f on tensors with these layouts, none for plain ones, and reads
+  /// back what they have become.
+  void call(Data &data, std::vector<Layout> layouts = {}) {
+    std::vector<runtime::Array *> arrays = data.arrays();
+    layouts.resize(arrays.size());
+    memories.assign(arrays.size(), {});
+    launched.clear();
+    std::vector<Buffer> buffers(arrays.size());
+    std::vector<posenc_vulkan_argument> arguments(arrays.size());
+    std::vector<std::vector<int64_t>> strides(arrays.size());
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      const posenc_tensor &tensor = arrays[i]->value().tensor;
+      size_t owner = layouts[i].alias.value_or(i);
+      const Layout &layout = layouts[owner];
+      int64_t stride = 1;
+      for (int32_t dim = tensor.rank; dim-- > 0;) {
+        strides[i].insert(strides[i].begin(), stride);
+        stride = stride * tensor.shape[dim];
+        stride += dim + 1 == tensor.rank ? layout.gap : 0;
+      }
+      if (owner == i) {
+        memories[i].resize(layout.shift +
+                           stride * posenc_dtype_size(tensor.dtype));
+        copyRows(layout, tensor, memories[i], /*isBack=*/false);
+        buffers[i] = upload(memories[i]);
+      }
+      arguments[i] = {0,           buffers[owner].get(), uint64_t(layout.shift),
+                      tensor.rank, tensor.shape,         strides[i].data()};
+    }
+    ASSERT_EQ(launch(arguments), POSENC_OK) << posenc_last_error();
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      size_t owner = layouts[i].alias.value_or(i);
+      std::vector<char> &memory = memories[owner];
+      posenc_vulkan_download(buffers[owner].get(), 0, memory.data(),
+                             memory.size());
+      copyRows(layouts[owner], arrays[i]->value().tensor, memory,
+               /*isBack=*/true);
+    }
+  }
+
+  posenc_status launch(const std::vector<posenc_vulkan_argument> &arguments) {
+    runtime::Function function = kernel.getLibrary().function(0);
+    return posenc_vulkan_launch(program.get(), function.get(), arguments.data(),
+                                arguments.size());
+  }
+
+  using Buffer = std::unique_ptr<posenc_vulkan_buffer,
+                                 Destroyer<posenc_vulkan_destroy_buffer>>;
+  Buffer upload(const std::vector<char> &memory) {
+    posenc_vulkan_buffer *made = nullptr;
+    EXPECT_EQ(posenc_vulkan_create_buffer(device.get(), memory.size(), &made),
+              POSENC_OK);
+    EXPECT_EQ(posenc_vulkan_upload(made, 0, memory.data(), memory.size()),
+              POSENC_OK);
+    return Buffer(made);
+  }
+
+  /// The kernels that the last call has launched, if it was observed.
+  std::vector<std::string> launched;
+  /// What the memory of each argument has become, its gaps included.
+  std::vector<std::vector<char>> memories;
 
 private:
-  std::unique_ptr<mlir::MLIRContext> context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::unique_ptr<mlir::posenc::VulkanProgram> program;
+  static void copyRows(const Layout &layout, const posenc_tensor &tensor,
+                       std::vector<char> &memory, bool isBack) {
+    int64_t element = posenc_dtype_size(tensor.dtype);
+    int64_t length = tensor.shape[tensor.rank - 1], rows = 1;
+    for (int32_t dim = 0; dim + 1 < tensor.rank; ++dim)
+      rows *= tensor.shape[dim];
+    for (int64_t row = 0; row < rows; ++row) {
+      char *dense = static_cast<char *>(tensor.data) + row * length * element;
+      char *place =
+          memory.data() + layout.shift + row * (length + layout.gap) * element;
+      std::memcpy(isBack ? dense : place, isBack ? place : dense,
+                  length * element);
+    }
+  }
+
+  Kernel kernel;
+  std::unique_ptr<posenc_vulkan_device, Destroyer<posenc_vulkan_close>> device;
+  std::unique_ptr<posenc_vulkan_program,
+                  Destroyer<posenc_vulkan_destroy_program>>
+      program;
 };
 
 class Vulkan : public testing::TestWithParam<VulkanCase> {
@@ -236,31 +325,30 @@ protected:
 TEST_P(Vulkan, HasTheBitsOfTheCPU) {
   Data data(GetParam());
   Program program(GetParam().module);
-  ASSERT_TRUE(program.call(data.arguments()));
-  ASSERT_EQ(program->getLaunched().size(), 1u);
-  EXPECT_EQ(program->getLaunched().front().find("narrow"), std::string::npos);
+  program.observe();
+  program.call(data);
+  ASSERT_EQ(program.launched.size(), 1u);
+  EXPECT_EQ(program.launched.front().find("narrow"), std::string::npos);
   expectSame(data.outputs, data.expected);
 
   // Nothing is aligned to more than an element, and rows have gaps.
-  std::vector<VulkanArgument> arguments = data.arguments();
   for (runtime::Array &output : data.outputs)
     std::memset(output.data(), 0, output.sizeInBytes());
-  for (VulkanArgument &argument : arguments) {
-    const posenc_tensor &tensor = argument.value.tensor;
-    argument.shift = 3 * posenc_dtype_size(tensor.dtype);
-    if (tensor.rank > 1)
-      argument.gap = 5;
+  std::vector<Layout> layouts;
+  for (const runtime::Array *array : data.arrays()) {
+    int64_t element = posenc_dtype_size(array->dtype());
+    layouts.push_back({3 * element, array->shape().size() > 1 ? 5 : 0, {}});
   }
-  ASSERT_TRUE(program.call(arguments));
-  for (auto [number, argument] : llvm::enumerate(arguments)) {
-    const posenc_tensor &tensor = argument.value.tensor;
+  program.call(data, layouts);
+  for (size_t number = 0; number < layouts.size(); ++number) {
+    const posenc_tensor &tensor = data.arrays()[number]->value().tensor;
     size_t element = posenc_dtype_size(tensor.dtype);
     size_t row = tensor.shape[tensor.rank - 1] * element;
-    llvm::ArrayRef<char> memory = program->getMemory(number);
+    size_t step = row + layouts[number].gap * element;
+    const std::vector<char> &memory = program.memories[number];
     for (size_t at = 0; at < memory.size(); ++at) {
-      bool isOfRow =
-          at >= size_t(argument.shift) &&
-          (at - argument.shift) % (row + argument.gap * element) < row;
+      bool isOfRow = at >= size_t(layouts[number].shift) &&
+                     (at - layouts[number].shift) % step < row;
       ASSERT_TRUE(isOfRow || memory[at] == 0)
           << "argument " << number << ": byte " << at << " is written";
     }
@@ -281,20 +369,20 @@ class VulkanOnce : public Vulkan {};
 TEST_P(VulkanOnce, HasTheBitsOfTheCPUInParts) {
   Data data(GetParam());
   Program program(GetParam().module);
-  program->setMostBlocks(3);
-  ASSERT_TRUE(program.call(data.arguments()));
+  program.observe(/*mostBlocks=*/3);
+  program.call(data);
   expectSame(data.outputs, data.expected);
 }
 
 TEST_P(VulkanOnce, HasTheBitsOfTheCPUInPlace) {
   Data data(GetParam());
   Program program(GetParam().module);
-  std::vector<VulkanArgument> arguments = data.arguments();
   size_t first = data.inputs.size();
+  std::vector<Layout> layouts(first + data.outputs.size());
   for (size_t i = 0; i < data.outputs.size(); ++i)
     if (data.inputs[i].sizeInBytes() == data.outputs[i].sizeInBytes())
-      arguments[first + i].alias = i;
-  ASSERT_TRUE(program.call(arguments));
+      layouts[first + i].alias = i;
+  program.call(data, layouts);
   expectSame(data.outputs, data.expected);
 }
 
@@ -304,7 +392,7 @@ TEST_P(VulkanOnce, ShowsAFault) {
   Program program(
       spell(GetParam().module, {{"base = 500000", "base = 500000.5"},
                                 {"dim = 64>", "dim = 64, base = 10000.01>"}}));
-  ASSERT_TRUE(program.call(data.arguments()));
+  program.call(data);
   bool same = true;
   for (size_t i = 0; i < data.outputs.size(); ++i)
     same &= !std::memcmp(data.outputs[i].data(), data.expected[i].data(),
@@ -320,3 +408,71 @@ INSTANTIATE_TEST_SUITE_P(, VulkanOnce,
                            return std::string(info.param.name) + "_" +
                                   posenc_dtype_name(info.param.dtype);
                          });
+
+// What no driver looks at: that tensors are in their buffers.
+TEST_F(Vulkan, RefusesWhatIsNotThere) {
+  Program program(makeTable(POSENC_F32, "interleaved").module);
+  Program::Buffer positions = program.upload(std::vector<char>(3 * 8)),
+                  table = program.upload(std::vector<char>(3 * 256));
+  std::vector<int64_t> three{3}, shape{3, 64}, back{-64, 1}, far{65, 1};
+  std::vector<posenc_vulkan_argument> good{
+      {0, positions.get(), 0, 1, three.data(), nullptr},
+      {0, table.get(), 0, 2, shape.data(), nullptr}};
+  ASSERT_EQ(program.launch(good), POSENC_OK) << posenc_last_error();
+  auto expectRefused = [&](std::vector<posenc_vulkan_argument> arguments,
+                           posenc_status status, const std::string &text) {
+    EXPECT_EQ(program.launch(arguments), status);
+    EXPECT_NE(std::string(posenc_last_error()).find(text), std::string::npos)
+        << posenc_last_error();
+  };
+  auto change = [&](size_t number, auto edit) {
+    std::vector<posenc_vulkan_argument> arguments = good;
+    edit(arguments[number]);
+    return arguments;
+  };
+  using Argument = posenc_vulkan_argument;
+  const std::string beyond = "'out0' goes beyond its buffer of 768 bytes";
+  expectRefused(change(1, [&](Argument &it) { it.offset = 4; }),
+                POSENC_INVALID_ARGUMENT, beyond);
+  expectRefused(change(1, [&](Argument &it) { it.offset = -256; }),
+                POSENC_INVALID_ARGUMENT, beyond);
+  expectRefused(change(1, [&](Argument &it) { it.strides = far.data(); }),
+                POSENC_INVALID_ARGUMENT, beyond);
+  expectRefused(change(1, [&](Argument &it) { it.strides = back.data(); }),
+                POSENC_INVALID_ARGUMENT, beyond);
+  EXPECT_EQ(program.launch(change(1,
+                                  [&](Argument &it) {
+                                    it.strides = back.data();
+                                    it.offset = 512;
+                                  })),
+            POSENC_OK)
+      << posenc_last_error();
+  std::vector<int64_t> vast{INT64_MAX, 64}, negative{-1, 64}, none{0, 64},
+      vastStrides{INT64_MAX, 1};
+  expectRefused(change(1, [&](Argument &it) { it.shape = vast.data(); }),
+                POSENC_INVALID_ARGUMENT, beyond);
+  expectRefused(
+      change(1, [&](Argument &it) { it.strides = vastStrides.data(); }),
+      POSENC_INVALID_ARGUMENT, beyond);
+  expectRefused(change(1, [&](Argument &it) { it.shape = negative.data(); }),
+                POSENC_INVALID_ARGUMENT, "dimension 0 of out0 is negative: -1");
+  expectRefused(change(1, [&](Argument &it) { it.shape = none.data(); }),
+                POSENC_INVALID_ARGUMENT,
+                "dimension 0 of out0 is 0, but dimension 0 of in0 is 3");
+  expectRefused(change(1, [&](Argument &it) { it.rank = 33; }),
+                POSENC_INVALID_ARGUMENT, "'out0' has no shape");
+  expectRefused(change(1, [&](Argument &it) { it.rank = 1; }),
+                POSENC_INVALID_ARGUMENT, "out0 has 1 dimensions, expected 2");
+  expectRefused(change(1, [&](Argument &it) { it.buffer = nullptr; }),
+                POSENC_INVALID_ARGUMENT, "the buffer of 'out0' is NULL");
+  expectRefused(change(1, [&](Argument &it) { it.buffer = positions.get(); }),
+                POSENC_INVALID_ARGUMENT, "goes beyond its buffer of 24 bytes");
+  expectRefused({good[0]}, POSENC_INVALID_ARGUMENT, "1 arguments, expected 2");
+
+  // Nothing to do, on nothing.
+  std::vector<int64_t> zero{0};
+  EXPECT_EQ(program.launch({{0, nullptr, 0, 1, zero.data(), nullptr},
+                            {0, nullptr, 0, 2, none.data(), nullptr}}),
+            POSENC_OK)
+      << posenc_last_error();
+}

@@ -312,9 +312,10 @@ def PosencEmitCInterfacePass
     A library for several targets is made of one module for each, with the same
     functions: the pass gives each its own `variant`, all of them the same
     `cpu-features`, and one of them the entries; then the modules are linked.
-    With `cuda`, for functions with `posenc.launches`, what is emitted is
-    `<function>.packed.cuda` and `<prefix>_<function>_cuda`, which takes DLPack
-    tensors on a GPU and a stream.
+    With `gpu`, for functions with `posenc.launches`, what is emitted is
+    `<function>.packed.gpu`; with `cuda`, `<prefix>_<function>_cuda`, which takes
+    DLPack tensors on a GPU and a stream; and for Vulkan
+    `<prefix>_<function>_vulkan`, which takes them and who launches.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
@@ -327,12 +328,16 @@ def PosencEmitCInterfacePass
                "that it needs (default: one that needs none)">,
     Option<"variant", "variant", "unsigned", /*default=*/"0",
            "Which of the variants the kernels of this module are">,
-    Option<"cuda", "cuda", "bool", /*default=*/"false",
-           "The kernels launch others by CUDA: they are a variant of their own, "
-           "whose entries take tensors on a GPU">,
-    ListOption<"cudaFunctions", "cuda-functions", "std::string",
-               "The functions that another module of the library has for CUDA, "
+    Option<"gpu", "gpu", "bool", /*default=*/"false",
+           "The kernels launch others on a GPU: they are a variant of their own, "
+           "whose entries take tensors there">,
+    ListOption<"gpuFunctions", "gpu-functions", "std::string",
+               "The functions that another module of the library has for GPUs, "
                "for the metadata">,
+    Option<"cuda", "cuda", "bool", /*default=*/"false",
+           "The library has kernels for CUDA">,
+    Option<"vulkanBytes", "vulkan-bytes", "uint64_t", /*default=*/"0",
+           "The size of the library's kernels for Vulkan; 0 if there are none">,
     Option<"entries", "entries", "bool", /*default=*/"true",
            "Emit the entries, and what a library has once">
   ];

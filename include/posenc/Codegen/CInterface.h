@@ -26,7 +26,11 @@ inline constexpr llvm::StringLiteral kRunSharedSymbol = "posenc.run_shared";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
+inline constexpr llvm::StringLiteral kAllocateSymbol = "posenc.allocate";
+inline constexpr llvm::StringLiteral kReleaseSymbol = "posenc.release";
 inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
+inline constexpr llvm::StringLiteral kLaunchVulkanSymbol =
+    "posenc.launch_vulkan";
 
 /// The table of a library's images for CUDA, `struct CudaImage` of the prelude,
 /// and how many there are.
@@ -35,21 +39,31 @@ inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
     "posenc.num_cuda_images";
 
 /// The symbol of the packed form of a function's variant, and of the one that
-/// launches kernels by CUDA.
+/// launches kernels on a GPU.
 std::string getPackedSymbol(StringRef function, unsigned variant);
-std::string getCudaPackedSymbol(StringRef function);
+std::string getGpuPackedSymbol(StringRef function);
 
 /// The ends of the names of entries that take DLPack tensors, on the CPU and on
-/// a GPU.
+/// GPUs.
 inline constexpr llvm::StringLiteral kTensorSuffix = "_dl";
 inline constexpr llvm::StringLiteral kCudaSuffix = "_cuda";
+inline constexpr llvm::StringLiteral kVulkanSuffix = "_vulkan";
 
-/// The symbols of a function's entries: for plain C, for DLPack tensors, on a
-/// GPU, and for TVM FFI.
+/// The symbols of a function's entries: for plain C, for DLPack tensors, on
+/// GPUs, and for TVM FFI.
 std::string getEntrySymbol(StringRef prefix, StringRef function);
 std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
 std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
+std::string getVulkanEntrySymbol(StringRef prefix, StringRef function);
 std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
+
+/// A library's own names, which functions cannot have.
+inline constexpr llvm::StringLiteral kMetadataName = "metadata";
+inline constexpr llvm::StringLiteral kSetParallelForName = "set_parallel_for";
+inline constexpr llvm::StringLiteral kVulkanCodeName = "vulkan_code";
+
+/// A library's kernels for Vulkan, a constant as SpirvCode.h describes it.
+std::string getVulkanCodeSymbol(StringRef prefix);
 
 /// Whether a library with this prefix exports the symbol, if it has it.
 bool isExportedSymbol(StringRef prefix, StringRef symbol);
@@ -84,13 +98,14 @@ StringRef getTypeName(Type type);
 struct LibraryKernel {
   FunctionOpInterface function;
   AbiAttr abi;
-  bool onCpu, onCuda;
+  bool onCpu, onCuda, onVulkan;
 };
 
 /// The JSON that `<prefix>_metadata` returns. `targets` are separated by
-/// commas.
+/// commas; `vulkanBytes` is the size of the kernels for Vulkan, if there are
+/// any.
 std::string createMetadata(ArrayRef<LibraryKernel> kernels, StringRef prefix,
-                           StringRef targets);
+                           StringRef targets, uint64_t vulkanBytes);
 
 /// The C header of the library.
 std::string createHeader(ArrayRef<LibraryKernel> kernels, StringRef prefix);

@@ -9,7 +9,6 @@
 #ifndef POSENC_RUN_KERNELS_H
 #define POSENC_RUN_KERNELS_H
 
-#include "posenc/Run/VulkanProgram.h"
 #include "posenc/Target/JitLibrary.h"
 #include "posenc/Tools/Diagnostics.h"
 #include "posenc/Tools/Input.h"
@@ -38,8 +37,8 @@ class Kernel {
 public:
   /// `name` may be empty where there is only one function. With
   /// `keepSource` the module is kept as it was read. It is compiled with the
-  /// choices of the file `tuning`, if that is not empty, and for the device;
-  /// only modules can be for Vulkan. Null after an error on standard error.
+  /// choices of the file `tuning`, if that is not empty, and for the device.
+  /// Null after an error on standard error.
   static std::unique_ptr<Kernel> open(StringRef path, StringRef name,
                                       InputOptions options, bool keepSource,
                                       StringRef tuning = "",
@@ -65,7 +64,6 @@ private:
   std::unique_ptr<DiagnosticPrinter> diagnostics;
   OwningOpRef<ModuleOp> sourceModule;
   std::unique_ptr<JitLibrary> jit;
-  std::unique_ptr<VulkanProgram> vulkan;
   ::posenc::runtime::Library library;
   ::posenc::runtime::Function function;
   FunctionOpInterface source;

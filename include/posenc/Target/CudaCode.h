@@ -12,7 +12,6 @@
 #include "posenc/Target/CudaTarget.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
 
 #include <optional>
 #include <vector>
@@ -27,21 +26,12 @@ struct CudaImage {
   std::string bytes;
 };
 
-/// What a library has of a module for CUDA.
-struct CudaCode {
-  /// The functions that launch the kernels, in the LLVM dialect, and with the
-  /// signatures that their CPU code has.
-  OwningOpRef<ModuleOp> host;
-  std::vector<CudaImage> images;
-};
-
-/// Compiles what a module at any stage before `vector` has for GPUs; the module
-/// stays as it is. Functions without kernels are left out with a warning;
-/// nothing after an error diagnostic, as when none is left. With each target's
-/// PTX comes its cubin, if it is wanted and there is an assembler.
-std::optional<CudaCode> generateCudaCode(ModuleOp module,
-                                         llvm::ArrayRef<CudaTarget> targets,
-                                         bool withCubins);
+/// Compiles a module of launches and kernels, which stays as it is. Nothing
+/// after an error diagnostic. With each target's PTX comes its cubin, if it is
+/// wanted and there is an assembler.
+std::optional<std::vector<CudaImage>>
+generateCudaImages(ModuleOp module, llvm::ArrayRef<CudaTarget> targets,
+                   bool withCubins);
 
 /// The assembler of the CUDA toolkit: of CUDA_HOME or CUDA_PATH, or else
 /// `ptxas` on PATH; empty if there is none.

@@ -23,12 +23,12 @@ class JitLibrary {
 public:
   /// Lowers and compiles a module at any stage, in place. Null after an error
   /// diagnostic. The exported symbols have the prefix `posenc`. `tuning`
-  /// replaces this machine's defaults. With `cuda`, the library is for that
-  /// architecture alone.
+  /// replaces this machine's defaults. With `gpus`, the library is for those
+  /// alone.
   static std::unique_ptr<JitLibrary>
   create(ModuleOp module, const CodeCache &cache = {},
          const std::optional<Tuning> &tuning = std::nullopt,
-         const std::optional<CudaTarget> &cuda = std::nullopt);
+         const GpuTargets &gpus = {});
   ~JitLibrary();
 
   /// The address of an exported symbol, or null.

@@ -9,7 +9,6 @@
 #ifndef POSENC_TARGET_KERNELCODE_H
 #define POSENC_TARGET_KERNELCODE_H
 
-#include "posenc/Target/CudaTarget.h"
 #include "posenc/Target/KernelModule.h"
 
 #include <optional>
@@ -26,7 +25,7 @@ struct CodeOptions {
   /// there is no code for CPUs, the first says where that for GPUs is called.
   std::vector<TargetSpec> targets;
   bool hasCpuCode = true;
-  std::vector<CudaTarget> cudaTargets;
+  GpuTargets gpus;
   /// Functions that there is an error for if a GPU has no code for them.
   std::vector<std::string> neededOnGpu;
   /// Of the exported symbols.

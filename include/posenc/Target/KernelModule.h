@@ -10,7 +10,7 @@
 #define POSENC_TARGET_KERNELMODULE_H
 
 #include "posenc/Codegen/CInterface.h"
-#include "posenc/Target/CudaCode.h"
+#include "posenc/Target/GpuCode.h"
 #include "posenc/Target/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -35,8 +35,8 @@ struct LibraryParts {
   /// code for CPUs.
   llvm::SmallVector<ModuleOp> modules;
   llvm::ArrayRef<TargetSpec> targets;
-  /// Null if there is no code for CUDA.
-  const CudaCode *cuda = nullptr;
+  /// Null if there is no code for GPUs.
+  const GpuCode *gpu = nullptr;
   std::string prefix;
   Threads threads = Threads::OpenMP;
 

@@ -27,11 +27,11 @@ namespace mlir::posenc {
 /// Emits the C interface into a module, at its end.
 class CInterfaceEmitter {
 public:
-  /// Of kernels that launch others by CUDA, there is one variant.
+  /// Of kernels that launch others on a GPU, there is one variant.
   CInterfaceEmitter(ModuleOp module, StringRef prefix,
-                    ArrayRef<uint64_t> cpuFeatures, bool isCuda)
+                    ArrayRef<uint64_t> cpuFeatures, bool isGpu)
       : module(module), builder(module.getBodyRegion()), prefix(prefix.str()),
-        cpuFeatures(cpuFeatures), isCuda(isCuda),
+        cpuFeatures(cpuFeatures), isGpu(isGpu),
         pointer(LLVM::LLVMPointerType::get(module.getContext())),
         i32(builder.getI32Type()), i64(builder.getI64Type()),
         nothing(LLVM::LLVMVoidType::get(module.getContext())) {}
@@ -55,6 +55,9 @@ public:
   /// Emits `<prefix>_<function>_cuda`, which takes DLPack tensors on a GPU and
   /// a stream.
   void emitCudaEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>_vulkan`, which takes DLPack tensors on a Vulkan
+  /// device and what launches kernels there.
+  void emitVulkanEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI.
   void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   void emitMetadata(StringRef metadata);
@@ -74,6 +77,12 @@ private:
   Value address(Location loc, StringRef symbol) {
     return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
   }
+  /// Begins an entry that takes the arguments of the kernel, and `more`. What
+  /// the prelude gets of it: the description, the arguments, room for the words
+  /// of the call, and `more`.
+  SmallVector<Value> beginTensorEntry(LLVM::LLVMFuncOp kernel,
+                                      const CallLayout &layout,
+                                      StringRef symbol, ArrayRef<Type> more);
   /// The types of the arguments of an entry.
   SmallVector<Type> getArgumentTypes(const CallLayout &layout);
   /// Arguments of an entry as words.
@@ -93,7 +102,7 @@ private:
   OpBuilder builder;
   std::string prefix;
   ArrayRef<uint64_t> cpuFeatures;
-  bool isCuda;
+  bool isGpu;
   Type pointer, i32, i64, nothing;
 };
 

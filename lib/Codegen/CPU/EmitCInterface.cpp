@@ -52,14 +52,14 @@ struct EmitCInterface final
     }
     SmallVector<KernelFunction> kernels = getKernels(module);
     SmallVector<std::pair<LLVM::LLVMFuncOp, CallLayout>> functions;
-    CInterfaceEmitter emitter(module, prefix, features, cuda);
+    CInterfaceEmitter emitter(module, prefix, features, gpu);
     for (auto [kernel, abi] : kernels) {
       auto function = dyn_cast<LLVM::LLVMFuncOp>(kernel.getOperation());
       if (!function) {
         kernel.emitError("expected a kernel in the LLVM dialect");
         return signalPassFailure();
       }
-      for (StringRef suffix : {kTensorSuffix, kCudaSuffix}) {
+      for (StringRef suffix : {kTensorSuffix, kCudaSuffix, kVulkanSuffix}) {
         StringRef name = function.getName();
         if (!name.consume_back(suffix) || !module.lookupSymbol(name))
           continue;
@@ -76,24 +76,29 @@ struct EmitCInterface final
         return signalPassFailure();
     }
     SmallVector<LibraryKernel> described;
-    for (auto [kernel, abi] : kernels)
-      described.push_back(
-          {kernel, abi, /*onCpu=*/!cuda,
-           cuda || llvm::is_contained(cudaFunctions, kernel.getName())});
-    std::string metadata = createMetadata(described, prefix, targets);
-    if (failed(hideFunctions(module, prefix, /*hasDots=*/cuda)))
+    for (auto [kernel, abi] : kernels) {
+      bool onGpu = gpu || llvm::is_contained(gpuFunctions, kernel.getName());
+      described.push_back({kernel, abi, /*onCpu=*/!gpu,
+                           /*onCuda=*/onGpu && cuda,
+                           /*onVulkan=*/onGpu && vulkanBytes});
+    }
+    std::string metadata =
+        createMetadata(described, prefix, targets, vulkanBytes);
+    if (failed(hideFunctions(module, prefix, /*hasDots=*/gpu)))
       return signalPassFailure();
     for (auto &[function, layout] : functions)
       emitter.emitPacked(function, layout, variant);
-    if (!entries && !cuda)
+    if (!entries && !gpu)
       return;
     emitter.declarePrelude();
     for (auto &[function, layout] : functions) {
       emitter.emitDescription(function, layout);
-      if (cuda) {
+      if (cuda && gpu)
         emitter.emitCudaEntry(function, layout);
+      if (vulkanBytes && gpu)
+        emitter.emitVulkanEntry(function, layout);
+      if (gpu)
         continue;
-      }
       emitter.emitPlainEntry(function, layout);
       emitter.emitTensorEntry(function, layout);
       emitter.emitFfiEntry(function, layout);
@@ -101,7 +106,7 @@ struct EmitCInterface final
     if (!entries)
       return;
     emitter.emitMetadata(metadata);
-    if (!cuda)
+    if (!gpu)
       emitter.emitSetParallelFor();
   }
 };

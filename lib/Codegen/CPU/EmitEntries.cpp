@@ -37,9 +37,11 @@ void CInterfaceEmitter::declarePrelude() {
   auto declare = [&](StringRef name, Type result, ArrayRef<Type> arguments) {
     createFunction(name, result, arguments, LLVM::Linkage::External);
   };
-  if (isCuda) {
+  if (isGpu) {
     declare(kLaunchCudaSymbol, i32,
             {pointer, pointer, pointer, pointer, pointer, i64, pointer, i64});
+    declare(kLaunchVulkanSymbol, i32,
+            {pointer, pointer, pointer, pointer, pointer, i64});
     builder.setInsertionPointToEnd(module.getBody());
     for (auto [symbol, type] : {std::pair(kCudaImagesSymbol, pointer),
                                 std::pair(kNumCudaImagesSymbol, i64)})
@@ -131,41 +133,50 @@ void CInterfaceEmitter::emitPlainEntry(LLVM::LLVMFuncOp kernel,
       {getDescription(kernel), createArray(loc, layout.getNumWords(), words)});
 }
 
-void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
-                                        const CallLayout &layout) {
+SmallVector<Value> CInterfaceEmitter::beginTensorEntry(LLVM::LLVMFuncOp kernel,
+                                                       const CallLayout &layout,
+                                                       StringRef symbol,
+                                                       ArrayRef<Type> more) {
   Location loc = kernel.getLoc();
   SmallVector<Type> types = getArgumentTypes(layout);
   size_t numArguments = types.size();
-  types.append({pointer, i64});
-  Block *block =
-      createEntry(getTensorEntrySymbol(prefix, kernel.getName()), types);
-  SmallVector<Value> words =
-      createArgumentWords(loc, block->getArguments().take_front(numArguments));
-  finishEntry(loc, kLaunchTensorsSymbol,
-              {getDescription(kernel), createArray(loc, words.size(), words),
-               createArray(loc, layout.getNumWords(), {}),
-               block->getArgument(numArguments),
-               block->getArgument(numArguments + 1)});
-}
-
-void CInterfaceEmitter::emitCudaEntry(LLVM::LLVMFuncOp kernel,
-                                      const CallLayout &layout) {
-  Location loc = kernel.getLoc();
-  SmallVector<Type> types = getArgumentTypes(layout);
-  size_t numArguments = types.size();
-  types.append({pointer, pointer, i64});
-  Block *block =
-      createEntry(getCudaEntrySymbol(prefix, kernel.getName()), types);
+  llvm::append_range(types, more);
+  Block *block = createEntry(symbol, types);
   SmallVector<Value> words =
       createArgumentWords(loc, block->getArguments().take_front(numArguments));
   SmallVector<Value> operands{getDescription(kernel),
                               createArray(loc, words.size(), words),
                               createArray(loc, layout.getNumWords(), {})};
   llvm::append_range(operands, block->getArguments().drop_front(numArguments));
+  return operands;
+}
+
+void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout) {
+  SmallVector<Value> operands = beginTensorEntry(
+      kernel, layout, getTensorEntrySymbol(prefix, kernel.getName()),
+      {pointer, i64});
+  finishEntry(kernel.getLoc(), kLaunchTensorsSymbol, operands);
+}
+
+void CInterfaceEmitter::emitCudaEntry(LLVM::LLVMFuncOp kernel,
+                                      const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  SmallVector<Value> operands = beginTensorEntry(
+      kernel, layout, getCudaEntrySymbol(prefix, kernel.getName()),
+      {pointer, pointer, i64});
   operands.push_back(address(loc, kCudaImagesSymbol));
   operands.push_back(LLVM::LoadOp::create(builder, loc, i64,
                                           address(loc, kNumCudaImagesSymbol)));
   finishEntry(loc, kLaunchCudaSymbol, operands);
+}
+
+void CInterfaceEmitter::emitVulkanEntry(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout) {
+  SmallVector<Value> operands = beginTensorEntry(
+      kernel, layout, getVulkanEntrySymbol(prefix, kernel.getName()),
+      {pointer, pointer, i64});
+  finishEntry(kernel.getLoc(), kLaunchVulkanSymbol, operands);
 }
 
 void CInterfaceEmitter::emitFfiEntry(LLVM::LLVMFuncOp kernel,
@@ -184,8 +195,9 @@ void CInterfaceEmitter::emitFfiEntry(LLVM::LLVMFuncOp kernel,
 void CInterfaceEmitter::emitMetadata(StringRef metadata) {
   Location loc = module.getLoc();
   createText("metadata.text", metadata.str() + '\0');
-  LLVM::LLVMFuncOp function = createFunction(prefix + "_metadata", pointer, {},
-                                             LLVM::Linkage::External);
+  LLVM::LLVMFuncOp function =
+      createFunction(getEntrySymbol(prefix, kMetadataName), pointer, {},
+                     LLVM::Linkage::External);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   LLVM::ReturnOp::create(builder, loc, address(loc, "metadata.text"));
 }
@@ -193,8 +205,8 @@ void CInterfaceEmitter::emitMetadata(StringRef metadata) {
 void CInterfaceEmitter::emitSetParallelFor() {
   Location loc = module.getLoc();
   LLVM::LLVMFuncOp function =
-      createFunction(prefix + "_set_parallel_for", nothing, {pointer, pointer},
-                     LLVM::Linkage::External);
+      createFunction(getEntrySymbol(prefix, kSetParallelForName), nothing,
+                     {pointer, pointer}, LLVM::Linkage::External);
   Block *block = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   LLVM::CallOp::create(builder, loc, TypeRange(), kSetParallelForSymbol,

@@ -41,8 +41,8 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
 
 std::string CInterfaceEmitter::getPacked(LLVM::LLVMFuncOp kernel,
                                          unsigned variant) {
-  return isCuda ? getCudaPackedSymbol(kernel.getName())
-                : getPackedSymbol(kernel.getName(), variant);
+  return isGpu ? getGpuPackedSymbol(kernel.getName())
+               : getPackedSymbol(kernel.getName(), variant);
 }
 
 LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
@@ -50,7 +50,8 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
   StringRef name = kernel.getName();
   if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return kernel.emitError() << "'" << name << "' is not a C identifier";
-  if (name == "metadata" || name == "set_parallel_for")
+  if (name == kMetadataName || name == kSetParallelForName ||
+      name == kVulkanCodeName)
     return kernel.emitError()
            << "'" << name << "' is the name of a library's own function";
   if (kernel.isExternal() || kernel.isVarArg() ||
@@ -61,9 +62,8 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
            << "type " << kernel.getFunctionType()
            << " is not that of a kernel with the signature " << layout.getAbi();
   if (layout.getSharedBytes() > kSharedBytes)
-    return kernel.emitError()
-           << "its chunks share " << layout.getSharedBytes()
-           << " bytes, of at most " << kSharedBytes;
+    return kernel.emitError() << "its chunks share " << layout.getSharedBytes()
+                              << " bytes, of at most " << kSharedBytes;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     RankedTensorType tensor = layout.getTensor(number);
     if (tensor && !getStaticBytes(tensor))

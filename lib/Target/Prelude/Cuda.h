@@ -10,8 +10,7 @@
 #define POSENC_PRELUDE_CUDA_H
 
 #include "CudaDriver.h"
-#include "Memory.h"
-#include "Tensors.h"
+#include "Gpu.h"
 
 /* The kernels of a library, compiled for one architecture. */
 struct CudaImage {
@@ -25,15 +24,6 @@ enum {
   kImageIsExact = 2 /* for this architecture alone */
 };
 
-enum { kMaxCudaDevices = 64 };
-
-/* A kernel, and its handle on each device once it is loaded there. Made by
- * posenc-lower-launches. */
-struct CudaKernel {
-  const char *name;
-  void *handles[kMaxCudaDevices];
-};
-
 /* What is known of a device once it was used. */
 struct CudaDevice {
   int isKnown;
@@ -45,15 +35,14 @@ static struct CudaDevice cudaDevices[kMaxCudaDevices];
 
 /* A call on the way. */
 struct CudaCall {
-  struct Call *call;
+  struct GpuCall gpu;
   void *stream;
   int32_t device;
-  int32_t code;
 };
 
 static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
-  cuda->code = failCuda(cuda->call, kGpuFailed, what, error);
-  return cuda->code;
+  cuda->gpu.code = failCuda(cuda->gpu.call, kGpuFailed, what, error);
+  return cuda->gpu.code;
 }
 
 /* How good an image is for an architecture: code for it before what the driver
@@ -123,14 +112,14 @@ static int32_t prepareDevice(struct CudaCall *cuda,
     return kOk;
   if (error)
     return failOnce(cuda, "the kernels cannot be loaded", error);
-  return cuda->code = fail(cuda->call, kNoGpu,
-                           "there are no kernels for this GPU, of compute "
-                           "capability %d.%d",
-                           VALUES(major, minor));
+  return cuda->gpu.code = fail(cuda->gpu.call, kNoGpu,
+                               "there are no kernels for this GPU, of compute "
+                               "capability %d.%d",
+                               VALUES(major, minor));
 }
 
 /* The kernel on the device, loaded into the current context. */
-static void *getKernel(struct CudaCall *cuda, struct CudaKernel *kernel) {
+static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
   void **slot = &kernel->handles[cuda->device];
   void *handle = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   if (handle)
@@ -150,18 +139,9 @@ static void *getKernel(struct CudaCall *cuda, struct CudaKernel *kernel) {
   return handle;
 }
 
-void enqueue(struct CudaCall *cuda, struct CudaKernel *kernel, int64_t blocks,
-             int64_t threads, void **parameters) __asm__("posenc.enqueue");
-
-/* Called by the kernel's code on the host, for each of its launches. */
-void enqueue(struct CudaCall *cuda, struct CudaKernel *kernel, int64_t blocks,
-             int64_t threads, void **parameters) {
-  if (cuda->code || blocks == 0)
-    return;
-  if (blocks < 0 || blocks > INT32_MAX) {
-    cuda->code = fail(cuda->call, kSize, "too many positions for a GPU", NULL);
-    return;
-  }
+static void launchOnCuda(struct GpuCall *gpu, struct GpuKernel *kernel,
+                         int64_t blocks, int64_t threads, void **parameters) {
+  struct CudaCall *cuda = (struct CudaCall *)gpu;
   void *handle = getKernel(cuda, kernel);
   if (!handle)
     return;
@@ -171,6 +151,26 @@ void enqueue(struct CudaCall *cuda, struct CudaKernel *kernel, int64_t blocks,
                             1, 1, 0, cuda->stream, parameters, NULL);
   if (error)
     failOnce(cuda, "a kernel cannot be launched", error);
+}
+
+/* In the order of the stream, so that no call waits, calls in other streams
+ * have memory of their own, and a graph that is captured has this as well. */
+static uint64_t allocateOnCuda(struct GpuCall *gpu, int64_t bytes) {
+  struct CudaCall *cuda = (struct CudaCall *)gpu;
+  uint64_t address = 0;
+  int error = CUDA(kCuMemAllocAsync, uint64_t *, size_t,
+                   void *)(&address, (size_t)bytes, cuda->stream);
+  if (error)
+    failOnce(cuda, "there is no memory for what is between its operations",
+             error);
+  return error ? 0 : address;
+}
+
+static void releaseOnCuda(struct GpuCall *gpu, uint64_t address) {
+  struct CudaCall *cuda = (struct CudaCall *)gpu;
+  int error = CUDA(kCuMemFreeAsync, uint64_t, void *)(address, cuda->stream);
+  if (error && !gpu->code)
+    failOnce(cuda, "memory cannot be released", error);
 }
 
 /* Makes a context of the device the current one, unless it is. */
@@ -204,7 +204,7 @@ static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
 /* Runs the kernel on what is in the words. */
 static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
                        int64_t numImages) {
-  struct Call *call = cuda->call;
+  struct Call *call = cuda->gpu.call;
   int isPushed;
   int32_t code = openCuda(call);
   if (!code)
@@ -216,12 +216,12 @@ static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
   int mode = 2;
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
   if (!prepareDevice(cuda, images, numImages))
-    call->description->variants[0].packed(call->words, (int64_t)cuda, 0);
+    runGpu(&cuda->gpu);
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
   void *old;
   if (isPushed)
     CUDA(kCuCtxPopCurrent, void **)(&old);
-  return cuda->code;
+  return cuda->gpu.code;
 }
 
 /* Finds the device on which all tensors are. */
@@ -258,7 +258,8 @@ int32_t launchCuda(const struct Description *description,
   struct Call call = {description, words, message, size, 0, kDLCUDA};
   if (message && size > 0)
     *message = 0;
-  struct CudaCall cuda = {&call, stream, 0, kOk};
+  struct CudaCall cuda = {
+      {&call, kOk, launchOnCuda, allocateOnCuda, releaseOnCuda}, stream, 0};
   int64_t outputBytes;
   int32_t code = bindArguments(&call, arguments);
   if (!code)

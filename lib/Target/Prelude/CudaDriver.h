@@ -36,6 +36,8 @@ enum {
   kCuKernelGetFunction,
   kCuLaunchKernel,
   kCuThreadExchangeStreamCaptureMode,
+  kCuMemAllocAsync,
+  kCuMemFreeAsync,
   kNumCudaFunctions
 };
 
@@ -53,7 +55,9 @@ static const char *const cudaFunctionNames[kNumCudaFunctions] = {
     "cuLibraryGetKernel",
     "cuKernelGetFunction",
     "cuLaunchKernel",
-    "cuThreadExchangeStreamCaptureMode"};
+    "cuThreadExchangeStreamCaptureMode",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync"};
 
 static CudaFunction cudaFunctions[kNumCudaFunctions];
 

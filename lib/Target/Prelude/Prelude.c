@@ -18,6 +18,7 @@
 #include "Memory.h"
 #include "Tensors.h"
 #include "TvmFfi.h"
+#include "Vulkan.h"
 
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);

@@ -23,7 +23,7 @@ struct Tensor {
   uint64_t byteOffset;
 };
 
-enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAManaged = 13 };
+enum { kDLCPU = 1, kDLCUDA = 2, kDLVulkan = 7, kDLCUDAManaged = 13 };
 
 /* Sets the word of a size that no tensor has given yet, or says which tensor
  * or scalar disagrees. */
@@ -112,7 +112,9 @@ static int32_t bindTensor(struct Call *call, int64_t number,
     return fail(call, kDevice,
                 call->deviceType == kDLCPU
                     ? "%n is on a device of type %d, expected the CPU, type %d"
-                    : "%n is on a device of type %d, expected CUDA, type %d",
+                : call->deviceType == kDLCUDA
+                    ? "%n is on a device of type %d, expected CUDA, type %d"
+                    : "%n is on a device of type %d, expected Vulkan, type %d",
                 VALUES(number, tensor->deviceType, call->deviceType));
   if (tensor->code != argument->code || tensor->bits != argument->bits ||
       tensor->lanes != 1)

@@ -142,6 +142,40 @@ TEST(Metadata, Shapes) {
   EXPECT_EQ(shape(many), "functions[0].inputs[0]: rank 33 is more than 32");
 }
 
+TEST(Metadata, CodeForGpus) {
+  // A function of these keys, and what the library has for Vulkan.
+  auto gpu = [](const std::string &keys, const std::string &vulkan = "") {
+    std::string text =
+        libraryJson("{\"name\":\"f\"," + keys +
+                    "\"inputs\":[],\"outputs\":[],\"sizes\":[]}");
+    if (!vulkan.empty())
+      text.insert(1, "\"vulkan\":" + vulkan + ",");
+    return parse(text);
+  };
+  std::string code = "{\"symbol\":\"m_vulkan_code\",\"bytes\":64}";
+  EXPECT_EQ(gpu("\"cuda\":\"m_f_cuda\","), "");
+  EXPECT_EQ(gpu("\"vulkan\":\"m_f_vulkan\",", code), "");
+  EXPECT_EQ(
+      gpu("\"symbol\":\"m_f\",\"cuda\":\"m_c\",\"vulkan\":\"m_v\",", code), "");
+  EXPECT_EQ(gpu(""), "functions[0]: no 'symbol'");
+  EXPECT_EQ(gpu("\"vulkan\":1,", code),
+            "functions[0]: 'vulkan' is not a string");
+  EXPECT_NE(gpu("\"vulkan\":\"system\",", code), "");
+  EXPECT_EQ(gpu("\"cuda\":\"m_f\",\"vulkan\":\"m_f\",", code),
+            "functions[0]: the symbol 'm_f' again");
+  EXPECT_EQ(gpu("\"vulkan\":\"m_f_vulkan\","),
+            "functions[0]: it runs on Vulkan, for which there are no kernels");
+  std::string f = "\"symbol\":\"m_f\",";
+  EXPECT_EQ(gpu(f, "[]"), "'vulkan' is not an object");
+  EXPECT_EQ(gpu(f, "{}"), "vulkan: no 'bytes'");
+  EXPECT_EQ(gpu(f, "{\"bytes\":4}"), "vulkan: no 'symbol'");
+  EXPECT_NE(gpu(f, "{\"bytes\":4,\"symbol\":\"environ\"}"), "");
+  for (const char *bytes : {"0", "-4", "5"})
+    EXPECT_EQ(
+        gpu(f, std::string("{\"bytes\":") + bytes + ",\"symbol\":\"m_x\"}"),
+        "vulkan: 'bytes' is not that of words");
+}
+
 TEST(Metadata, SizeIsBounded) {
   std::string text = rich() + std::string(maxMetadataSize, ' ');
   EXPECT_EQ(parse(text), "more than 16777216 bytes");

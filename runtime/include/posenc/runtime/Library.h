@@ -28,6 +28,7 @@
 #include "posenc/runtime/Array.h"
 #include "posenc/runtime/cuda.h"
 #include "posenc/runtime/runtime.h"
+#include "posenc/runtime/vulkan.h"
 
 #include <cstddef>
 #include <string>
@@ -129,6 +130,16 @@ public:
                   std::string &error) const {
     if (posenc_cuda_call(function, device, inputs.data(), inputs.size(),
                          outputs.data(), outputs.size()))
+      return failed(error);
+    return true;
+  }
+
+  /// The same on a Vulkan device.
+  bool callOnVulkan(uint32_t device, const std::vector<posenc_value> &inputs,
+                    const std::vector<posenc_value> &outputs,
+                    std::string &error) const {
+    if (posenc_vulkan_call(function, device, inputs.data(), inputs.size(),
+                           outputs.data(), outputs.size()))
       return failed(error);
     return true;
   }

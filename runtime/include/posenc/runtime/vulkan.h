@@ -1,4 +1,4 @@
-//===- vulkan.h - Runs SPIR-V kernels on Vulkan devices -----------*- C -*-===//
+//===- vulkan.h - Runs kernels on Vulkan devices ------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A small host for compute kernels. Usable from C11 and C++. The system's
-/// Vulkan loader is opened when the first function here is called; nothing of
-/// Vulkan is linked.
+/// A small host for compute kernels, and calls of the functions of kernel
+/// libraries that have kernels for Vulkan. Usable from C11 and C++. The
+/// system's Vulkan loader is opened when the first function here is called;
+/// nothing of Vulkan is linked.
 ///
 /// No function aborts, exits or lets a C++ exception out; posenc_last_error()
 /// says in words what went wrong. Every function is safe to call from several
@@ -22,7 +23,7 @@
 #ifndef POSENC_RUNTIME_VULKAN_H
 #define POSENC_RUNTIME_VULKAN_H
 
-#include "posenc/runtime/types.h"
+#include "posenc/runtime/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +37,8 @@ typedef struct posenc_vulkan_buffer posenc_vulkan_buffer;
 typedef struct posenc_vulkan_module posenc_vulkan_module;
 /// An entry point of a module, ready to run.
 typedef struct posenc_vulkan_kernel posenc_vulkan_kernel;
+/// The functions of a kernel library on a device.
+typedef struct posenc_vulkan_program posenc_vulkan_program;
 
 /// What a device is and can do. Flags are 0 or 1; all that are 1 are enabled
 /// when it is opened.
@@ -150,6 +153,63 @@ POSENC_RUNTIME_API posenc_status
 posenc_vulkan_run(posenc_vulkan_kernel *kernel, const uint32_t grid[3],
                   posenc_vulkan_buffer *const *buffers, uint32_t num_buffers,
                   const void *push, uint32_t push_bytes);
+
+//===----------------------------------------------------------------------===//
+// Kernel libraries
+//===----------------------------------------------------------------------===//
+
+/// As posenc_call(), but on the device at `index`: copies the inputs there,
+/// runs the function, waits, and copies the outputs back. In place stays in
+/// place. The device is opened by the first call and closed with the library.
+/// Errors: as posenc_vulkan_open(), posenc_call() and posenc_vulkan_launch();
+/// UNSUPPORTED for a function without code for Vulkan.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_call(
+    const posenc_function *function, uint32_t index, const posenc_value *inputs,
+    size_t num_inputs, const posenc_value *outputs, size_t num_outputs);
+
+/// Makes the functions of a library ready to run on an open device. The library
+/// must outlive the program. Errors: INVALID_ARGUMENT, UNSUPPORTED (the library
+/// has no code for Vulkan, or the device lacks a capability), BAD_LIBRARY (the
+/// code is damaged), OUT_OF_MEMORY.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_create_program(
+    posenc_vulkan_device *device, const posenc_library *library,
+    posenc_vulkan_program **out);
+
+/// NULL is allowed.
+POSENC_RUNTIME_API void
+posenc_vulkan_destroy_program(posenc_vulkan_program *program);
+
+/// An argument on a device: a scalar, or a tensor within a buffer.
+typedef struct {
+  int64_t scalar;
+  posenc_vulkan_buffer *buffer; ///< may be NULL for a tensor without elements
+  uint64_t offset;              ///< of the first element, in bytes
+  int32_t rank;
+  const int64_t *shape;   ///< in elements
+  const int64_t *strides; ///< in elements, may be negative; NULL: contiguous
+} posenc_vulkan_argument;
+
+/// Runs a function of the program's library on tensors of its device, inputs
+/// then outputs, and waits until it is done. Nothing is copied. What is asked
+/// of strides and of outputs that share memory is said in the header of the
+/// library. Errors: INVALID_ARGUMENT (NULL, a buffer of another device, a view
+/// beyond its buffer, what the function refuses), UNSUPPORTED (a function
+/// without code for Vulkan, an index beyond 32 bits), OUT_OF_MEMORY,
+/// KERNEL_FAILED.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_launch(
+    posenc_vulkan_program *program, const posenc_function *function,
+    const posenc_vulkan_argument *arguments, size_t num_arguments);
+
+/// Told of each kernel before it runs, and in how many workgroups.
+typedef void (*posenc_vulkan_observer)(void *ctx, const char *kernel,
+                                       int64_t blocks);
+
+/// For all launches after this: the observer (NULL for none), and the most
+/// workgroups of one command (0 for the device's own limit); kernels of more
+/// run in parts. Not to be called while a function of the program runs.
+POSENC_RUNTIME_API posenc_status posenc_vulkan_configure_program(
+    posenc_vulkan_program *program, posenc_vulkan_observer observer, void *ctx,
+    uint32_t most_blocks);
 
 #ifdef __cplusplus
 } // extern "C"

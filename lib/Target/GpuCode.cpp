@@ -1,0 +1,69 @@
+//===- GpuCode.cpp - what a library has for GPUs ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Target/GpuCode.h"
+
+#include "posenc/Codegen/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Target/SpirvCode.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+LogicalResult mlir::posenc::lowerToGpu(ModuleOp module) {
+  PassManager manager(module.getContext());
+  buildPosencToGpuPipeline(manager);
+  if (failed(manager.run(module)))
+    return failure();
+  if (getKernels(module).empty())
+    return module.emitError("no public function that a GPU can run");
+  return success();
+}
+
+/// Makes calls of the launches, which are by name from here on, and LLVM of the
+/// functions.
+static LogicalResult lowerHost(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  PassManager toCalls(context), toLLVM(context);
+  toCalls.addPass(createPosencLowerLaunchesPass());
+  if (failed(toCalls.run(module)))
+    return failure();
+  for (auto kernels :
+       llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>()))
+    kernels.erase();
+  buildVectorToLLVMPipeline(toLLVM, PosencToCPUOptions());
+  return toLLVM.run(module);
+}
+
+std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
+                                                     const GpuTargets &targets,
+                                                     bool withCubins) {
+  GpuCode code;
+  code.host = module.clone();
+  if (failed(lowerToGpu(*code.host)))
+    return std::nullopt;
+  std::optional<std::vector<CudaImage>> images =
+      generateCudaImages(*code.host, targets.cuda, withCubins);
+  if (!images)
+    return std::nullopt;
+  code.images = std::move(*images);
+  if (targets.vulkan) {
+    std::optional<std::vector<uint32_t>> kernels =
+        generateVulkanCode(*code.host);
+    if (!kernels)
+      return std::nullopt;
+    code.vulkan = std::move(*kernels);
+  }
+  if (failed(lowerHost(*code.host)))
+    return std::nullopt;
+  return code;
+}

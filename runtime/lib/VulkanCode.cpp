@@ -1,0 +1,105 @@
+//===- VulkanCode.cpp - A library's kernels for Vulkan ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VulkanCode.h"
+
+#include <cstring>
+
+using namespace posenc::runtime;
+
+static constexpr uint32_t magic = 0x564e5350, version = 1;
+
+/// No real kernel comes near these.
+static constexpr uint32_t maxName = 4096, maxArguments = 4096;
+
+namespace {
+/// Takes words from the front of what there is.
+class Reader {
+public:
+  Reader(const uint32_t *words, size_t count) : words(words), left(count) {}
+
+  /// Null if there are not so many.
+  const uint32_t *take(uint64_t count) {
+    if (count > left)
+      return nullptr;
+    const uint32_t *result = words;
+    words += count;
+    left -= count;
+    return result;
+  }
+  bool takeText(uint32_t length, uint32_t most, std::string &out) {
+    const uint32_t *at = length <= most ? take((length + 3) / 4) : nullptr;
+    if (at)
+      out.assign(reinterpret_cast<const char *>(at), length);
+    return at;
+  }
+  bool isEmpty() const { return left == 0; }
+
+private:
+  const uint32_t *words;
+  size_t left;
+};
+} // namespace
+
+static bool readKernel(Reader &reader, VulkanCode &code) {
+  const uint32_t *sizes = reader.take(2);
+  std::string name, arguments;
+  if (!sizes || !reader.takeText(sizes[0], maxName, name) ||
+      !reader.takeText(sizes[1], maxArguments, arguments))
+    return false;
+  // Names end up in messages and in calls of the driver.
+  for (unsigned char c : name)
+    if (c < 0x20 || c >= 0x7F)
+      return false;
+  return !name.empty() &&
+         arguments.find_first_not_of("1248iwd") == std::string::npos &&
+         code.kernels.emplace(name, arguments).second;
+}
+
+bool VulkanCode::read(const uint32_t *words, size_t numWords,
+                      std::string &error) {
+  error = "the kernels for Vulkan are ";
+  Reader reader(words, numWords);
+  const uint32_t *head = reader.take(7);
+  if (!head || head[0] != magic) {
+    error += "damaged: they do not begin as such";
+    return false;
+  }
+  if (head[1] != version) {
+    error += "of version " + std::to_string(head[1]) + ", not " +
+             std::to_string(version);
+    return false;
+  }
+  if (head[2] != numWords) {
+    error += "damaged: " + std::to_string(numWords) + " words, not " +
+             std::to_string(head[2]);
+    return false;
+  }
+  uint32_t sum = 0x811c9dc5;
+  for (size_t i = 4; i < numWords; ++i)
+    sum = (sum ^ words[i]) * 0x01000193;
+  if (sum != head[3]) {
+    error += "damaged: their checksum is wrong";
+    return false;
+  }
+  // Whoever has made the sum may still have written anything.
+  *this = {};
+  numSpirvWords = head[4];
+  numConstants = head[5];
+  spirv = reader.take(numSpirvWords);
+  constants = reader.take(numConstants);
+  bool isWhole = spirv && constants;
+  for (uint32_t i = 0; isWhole && i < head[6]; ++i)
+    isWhole = readKernel(reader, *this);
+  if (!isWhole || !reader.isEmpty()) {
+    error += "malformed";
+    return false;
+  }
+  error.clear();
+  return true;
+}
