@@ -13,20 +13,14 @@
 
 using namespace mlir;
 
-template <typename Number>
 std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
                                           StringRef prefix,
-                                          ArrayRef<Number> values) {
+                                          DenseElementsAttr values) {
   Operation *module = SymbolTable::getNearestSymbolTable(op);
-  Type element;
-  if constexpr (std::is_integral_v<Number>)
-    element = builder.getIntegerType(8 * sizeof(Number));
-  else
-    element = sizeof(Number) == 4 ? Type(builder.getF32Type())
-                                  : Type(builder.getF64Type());
-  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, element);
-  auto data = DenseElementsAttr::get(
-      RankedTensorType::get(type.getShape(), type.getElementType()), values);
+  auto type =
+      MemRefType::get({values.getNumElements()}, values.getElementType());
+  auto data = values.reshape(
+      RankedTensorType::get(type.getShape(), type.getElementType()));
   for (auto global : module->getRegion(0).getOps<memref::GlobalOp>())
     if (global.getInitialValueAttr() == data && global.getConstant() &&
         global.getSymName().starts_with(prefix))
@@ -38,6 +32,22 @@ std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
       builder, op->getLoc(), prefix, builder.getStringAttr("private"), type,
       data, /*constant=*/true, builder.getI64IntegerAttr(64));
   return symbols.insert(global).str();
+}
+
+template <typename Number>
+std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
+                                          StringRef prefix,
+                                          ArrayRef<Number> values) {
+  Type element;
+  if constexpr (std::is_integral_v<Number>)
+    element = builder.getIntegerType(8 * sizeof(Number));
+  else
+    element = sizeof(Number) == 4 ? Type(builder.getF32Type())
+                                  : Type(builder.getF64Type());
+  auto type =
+      RankedTensorType::get({static_cast<int64_t>(values.size())}, element);
+  return createConstants(builder, op, prefix,
+                         DenseElementsAttr::get(type, values));
 }
 
 template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,

@@ -10,6 +10,7 @@
 #define POSENC_LIB_CODEGEN_CONSTANTTABLES_H
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
 
 namespace mlir::posenc {
 
@@ -18,6 +19,10 @@ namespace mlir::posenc {
 template <typename Number>
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
                             ArrayRef<Number> values);
+
+/// The same of what a constant of any shape has, in the order of its elements.
+std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
+                            DenseElementsAttr values);
 
 } // namespace mlir::posenc
 

@@ -35,6 +35,7 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager) {
   manager.addPass(createPosencSelectGpuKernelsPass());
   manager.addPass(createConvertPosencRopeToGpuPass());
   manager.addPass(createConvertPosencSinusoidalToGpuPass());
+  manager.addPass(createConvertPosencElementsToGpuPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

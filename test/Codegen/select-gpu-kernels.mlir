@@ -14,16 +14,47 @@ func.func @rope(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32> {
   return %r : tensor<?x2x2xf32>
 }
 
-// expected-warning @below {{'sum' is left out for the GPU: it has operations that only a CPU runs}}
-func.func @sum(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-note @below {{such as 'linalg.add'}}
-  %r = linalg.add ins(%a, %a : tensor<4xf32>, tensor<4xf32>) outs(%a : tensor<4xf32>) -> tensor<4xf32>
+// Vulkan does not round quotients.
+// expected-warning @below {{'quotient' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @quotient(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-note @below {{such as 'linalg.div'}}
+  %r = linalg.div ins(%a, %a : tensor<4xf32>, tensor<4xf32>) outs(%a : tensor<4xf32>) -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
 
-// expected-warning @below {{'between' is left out for the GPU: it needs memory for what is between its operations}}
+// expected-warning @below {{'total' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @total(%a: tensor<4xf32>, %o: tensor<f32>) -> tensor<f32> {
+  // expected-note @below {{such as 'linalg.reduce'}}
+  %r = linalg.reduce ins(%a : tensor<4xf32>) outs(%o : tensor<f32>) dimensions = [0]
+    (%x: f32, %y: f32) {
+      %s = arith.addf %x, %y : f32
+      linalg.yield %s : f32
+    }
+  return %r : tensor<f32>
+}
+
+// Rounded twice by way of f32.
+// expected-warning @below {{'narrowed' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @narrowed(%a: tensor<4xf64>) -> tensor<4xf16> {
+  // expected-note @below {{such as 'linalg.generic'}}
+  %r = arith.truncf %a : tensor<4xf64> to tensor<4xf16>
+  return %r : tensor<4xf16>
+}
+
+// Part of a constant.
+// expected-warning @below {{'part' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @part(%x: tensor<2x2x2xf32>, %i: index) -> tensor<2x2x2xf32> {
+  // expected-note @below {{such as 'memref.get_global'}}
+  %c = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi64>
+  %p = tensor.extract_slice %c[%i] [2] [1] : tensor<4xi64> to tensor<2xi64>
+  %r = posenc.rope half #posenc.frequencies<dim = 2> ins(%x : tensor<2x2x2xf32>) positions(%p : tensor<2xi64>) dims = [0] outs(%x : tensor<2x2x2xf32>)
+  return %r : tensor<2x2x2xf32>
+}
+
+// CHECK-LABEL: func.func @between
+// CHECK: memref.alloc
+// CHECK: gpu.launch_func @kernels::@between
 func.func @between(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32> {
-  // expected-note @below {{such as 'memref.alloc'}}
   %0 = posenc.rope half #posenc.frequencies<dim = 2> ins(%x : tensor<?x2x2xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x2xf32>)
   %1 = posenc.rope interleaved #posenc.frequencies<dim = 2, base = 5.0> ins(%0 : tensor<?x2x2xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x2xf32>)
   return %1 : tensor<?x2x2xf32>

@@ -8,6 +8,8 @@
 
 #include "Forms.h"
 
+#include <algorithm>
+
 using namespace posenc;
 using namespace posenc::test;
 
@@ -49,6 +51,79 @@ TEST_F(CudaCalls, AreRecordedInGraphs) {
     EXPECT_EQ(call("odd", "_dl", pass({&x, &p, &x}, /*isHost=*/true)), 0);
     x.compare("turn");
   }
+  cuda("cuGraphExecDestroy", executable);
+  cuda("cuGraphDestroy", graph);
+  cuda("cuStreamDestroy_v2", stream);
+}
+
+// What is between operations is taken and given back by each call and each run
+// of a graph, and nothing of it is left.
+TEST_F(CudaCalls, HaveMemoryInTheOrderOfTheStream) {
+  Buffer x(POSENC_BF16, {7, 4, 16}), p(POSENC_I64, {7}),
+      o(POSENC_BF16, {7, 4, 16});
+  for (Buffer *buffer : {&x, &p}) {
+    buffer->fill(random);
+    buffer->upload();
+  }
+  EXPECT_EQ(call("between", "_dl", pass({&x, &p, &o}, /*isHost=*/true)), 0);
+  void *stream = nullptr, *graph = nullptr, *executable = nullptr;
+  cuda("cuStreamCreate", &stream, 1u);
+  auto expectMemory = [&](size_t times) {
+    std::vector<std::string> lines = readLog("");
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), "allocate 896"), times);
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), "release"), times);
+    if (times)
+      EXPECT_EQ(lines.back(), "release");
+  };
+  readLog("");
+  EXPECT_EQ(call("between", "_cuda", pass({&x, &p, &o}), stream), 0) << message;
+  expectMemory(1);
+  o.compare("called");
+
+  cuda("cuStreamBeginCapture_v2", stream, 0);
+  EXPECT_EQ(call("between", "_cuda", pass({&x, &p, &o}), stream), 0) << message;
+  cuda("cuStreamEndCapture", stream, &graph);
+  cuda("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
+  expectMemory(0);
+  for (int i = 0; i < 2; ++i) {
+    cuda("cuMemsetD8_v2", o.getAddress(), (unsigned char)0, o.bytes.size());
+    cuda("cuGraphLaunch", executable, stream);
+    cuda("cuStreamSynchronize", stream);
+    expectMemory(1);
+    o.compare("graph");
+  }
+  cuda("cuGraphExecDestroy", executable);
+  cuda("cuGraphDestroy", graph);
+  cuda("cuStreamDestroy_v2", stream);
+}
+
+// The driver knows what a kernel may not use any more, and what was not given
+// back.
+TEST_F(CudaCalls, MemoryOfAStreamEnds) {
+  unsigned long long address = 0;
+  void *stream = nullptr;
+  uint32_t word = 7;
+  cuda("cuStreamCreate", &stream, 1u);
+  cuda("cuMemAllocAsync", &address, sizeof(word), stream);
+  cuda("cuMemcpyHtoD_v2", address, (const void *)&word, sizeof(word));
+  cuda("cuMemFreeAsync", address, stream);
+  EXPECT_EQ(tryCuda("cuMemcpyDtoH_v2", (void *)&word, address, sizeof(word)),
+            1);
+  EXPECT_EQ(tryCuda("cuMemFreeAsync", address, stream), 1);
+  EXPECT_EQ(tryCuda("cuMemAllocAsync", &address, size_t(1) << 40, stream), 2);
+
+  // A graph that keeps its memory runs once.
+  void *graph = nullptr, *executable = nullptr;
+  cuda("cuStreamBeginCapture_v2", stream, 0);
+  cuda("cuMemAllocAsync", &address, sizeof(word), stream);
+  cuda("cuStreamEndCapture", stream, &graph);
+  cuda("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
+  EXPECT_EQ(
+      tryCuda("cuMemcpyHtoD_v2", address, (const void *)&word, sizeof(word)),
+      1);
+  EXPECT_EQ(tryCuda("cuGraphLaunch", executable, stream), 0);
+  EXPECT_EQ(tryCuda("cuGraphLaunch", executable, stream), 1);
+  cuda("cuMemFreeAsync", address, stream);
   cuda("cuGraphExecDestroy", executable);
   cuda("cuGraphDestroy", graph);
   cuda("cuStreamDestroy_v2", stream);

@@ -30,9 +30,10 @@ struct Tensor {
 };
 
 /// How a tensor lies in its buffer: so many elements before it, and after each
-/// of its rows.
+/// of its rows, and with the first dimension from the end on.
 struct Layout {
   int64_t before = 0, behind = 0;
+  bool isReversed = false;
 };
 
 /// A tensor on the host and one on the device, which begin as the same.
@@ -51,6 +52,7 @@ public:
   void fill(std::mt19937_64 &random);
   /// Copies all to the device. What is not, nobody has written there.
   void upload();
+  unsigned long long getAddress() const { return address; }
   /// Expects the bytes of the device to be those of the host.
   void compare(const std::string &name);
 
@@ -89,7 +91,7 @@ protected:
              const Layout &layout = {}, bool isInPlace = false);
 
   /// Lines that the driver has written since the last call of this, which
-  /// begin with a word.
+  /// begin with a word, or all.
   std::vector<std::string> readLog(const std::string &word);
 
   runtime::Library library;

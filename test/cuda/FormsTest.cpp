@@ -38,6 +38,11 @@ TEST_F(CudaForms, AnyAddressAndStride) {
   checkAll({2, 3, 5, 2}, {3, 5});
 }
 
+TEST_F(CudaForms, FromTheEndOn) {
+  checkAll({3, 2, 5, 2}, {0, 0, /*isReversed=*/true});
+  checkAll({3, 2, 5, 2}, {3, 5, /*isReversed=*/true});
+}
+
 TEST_F(CudaForms, InPlace) {
   for (const char *name :
        {"half_f32", "half_bf16", "interleaved_f16", "interleaved_f64", "window",

@@ -247,8 +247,9 @@ def PosencSplitChunksPass
 class Posenc_ToGpuPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
@@ -257,8 +258,9 @@ def PosencSelectGpuKernelsPass
   let summary = "Leave out the functions that a GPU cannot run yet";
   let description = [{
     Removes the functions on memrefs that do more than the operations with
-    kernels for a GPU (sincos, rotate, rope and sinusoidal), with a warning for
-    each that is public.
+    kernels for a GPU (sincos, rotate, rope and sinusoidal), copies, and loops of
+    linalg that compute each element alone, with a warning for each that is
+    public.
   }];
 }
 
@@ -284,12 +286,22 @@ def ConvertPosencSinusoidalToGpuPass
   }];
 }
 
+def ConvertPosencElementsToGpuPass
+    : Posenc_ToGpuPass<"convert-posenc-elements-to-gpu"> {
+  let summary = "Convert copies and loops of linalg to GPU kernels";
+  let description = [{
+    What is between the operations of this dialect: a thread has an element of
+    each tensor that is written.
+  }];
+}
+
 def PosencLowerLaunchesPass
     : Pass<"posenc-lower-launches", "::mlir::ModuleOp"> {
   let summary = "Turn launches of kernels into calls of the library's own code";
   let description = [{
     A function with `posenc.abi` gets one more argument, the call that its
-    launches belong to, and the attribute `posenc.launches`.
+    launches belong to, and the attribute `posenc.launches`. What it allocates
+    is asked for by that call, and given back at the end.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",

@@ -8,12 +8,15 @@
 
 #include "GpuKernel.h"
 
+#include "ConstantTables.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -63,13 +66,35 @@ void GpuKernel::setType() {
   function.setFunctionType(body.getFunctionType(types, {}));
 }
 
+Value GpuKernel::addArgument(Value operand) {
+  operands.push_back(operand);
+  setType();
+  return function.getBody().front().insertArgument(
+      operands.size() - 1, operand.getType(), function.getLoc());
+}
+
 Value GpuKernel::addIndex(OpBuilder &host, Value value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return createIndex(body, function.getLoc(), *constant);
-  operands.push_back(value);
-  setType();
-  return function.getBody().front().insertArgument(
-      operands.size() - 1, value.getType(), function.getLoc());
+  return addArgument(value);
+}
+
+Value GpuKernel::addScalar(Value value) {
+  TypedAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return arith::ConstantOp::create(body, function.getLoc(), constant);
+  return addArgument(value);
+}
+
+DenseElementsAttr mlir::posenc::getConstantValues(Value memref) {
+  auto constant = memref.getDefiningOp<memref::GetGlobalOp>();
+  auto global = constant
+                    ? SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(
+                          constant, constant.getNameAttr())
+                    : nullptr;
+  return global && global.getConstant()
+             ? dyn_cast_or_null<DenseElementsAttr>(global.getInitialValueAttr())
+             : nullptr;
 }
 
 GpuKernel::Tensor GpuKernel::addTensor(OpBuilder &host, Value memref) {
@@ -79,6 +104,16 @@ GpuKernel::Tensor GpuKernel::addTensor(OpBuilder &host, Value memref) {
   int64_t offset = ShapedType::kDynamic;
   if (failed(type.getStridesAndOffset(strides, offset)))
     strides.assign(type.getRank(), ShapedType::kDynamic);
+  Tensor tensor;
+  if (DenseElementsAttr values = getConstantValues(memref)) {
+    auto flatType =
+        MemRefType::get({values.getNumElements()}, type.getElementType());
+    tensor.memref = memref::GetGlobalOp::create(
+        body, loc, flatType, createConstants(body, function, "given", values));
+    for (int64_t stride : strides)
+      tensor.strides.push_back(createIndex(body, loc, stride));
+    return tensor;
+  }
   auto metadata = memref::ExtractStridedMetadataOp::create(host, loc, memref);
   // The size says nothing: no access goes beyond what the dimensions say.
   MemRefLayoutAttrInterface layout;
@@ -91,11 +126,7 @@ GpuKernel::Tensor GpuKernel::addTensor(OpBuilder &host, Value memref) {
       metadata.getConstifiedMixedOffset(),
       ArrayRef<OpFoldResult>(createIndex(host, loc, 1)),
       ArrayRef<OpFoldResult>(host.getIndexAttr(1)));
-  Tensor tensor;
-  operands.push_back(flat);
-  setType();
-  tensor.memref = function.getBody().front().insertArgument(operands.size() - 1,
-                                                            flatType, loc);
+  tensor.memref = addArgument(flat);
   for (auto [number, stride] : llvm::enumerate(strides))
     tensor.strides.push_back(ShapedType::isDynamic(stride)
                                  ? addIndex(host, metadata.getStrides()[number])

@@ -35,10 +35,13 @@ public:
     /// Of all dimensions, in elements.
     SmallVector<Value> strides;
   };
-  /// Passes a memref of the host.
+  /// Passes a memref of the host. What has constant values becomes constants of
+  /// the kernels.
   Tensor addTensor(OpBuilder &host, Value memref);
   /// Passes an index; a constant one is not passed.
   Value addIndex(OpBuilder &host, Value value);
+  /// Passes a number; a constant of any type is not passed.
+  Value addScalar(Value value);
   /// Memory that the threads of a block share. After the arguments.
   static constexpr int64_t kSharedAlignment = 16;
   Value addShared(ArrayRef<int64_t> shape, Type element);
@@ -52,12 +55,18 @@ public:
 
 private:
   void setType();
+  /// Appends an argument for a value of the host.
+  Value addArgument(Value operand);
 
   gpu::GPUFuncOp function;
   OpBuilder body;
   SmallVector<Value> operands;
   int64_t threads;
 };
+
+/// The constant values of a memref as a whole; null if it has none, or other
+/// memory as well.
+DenseElementsAttr getConstantValues(Value memref);
 
 /// The elements of type `element` that fit into an access of 16 bytes, or
 /// fewer, so that they divide all of `sizes`.

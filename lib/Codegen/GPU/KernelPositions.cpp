@@ -60,14 +60,26 @@ void mlir::posenc::eraseProducers(ModuleOp module) {
   }
 }
 
+/// The memref, or, of indices, the same memory as i64: an index of a kernel may
+/// have 32 bits.
+static Value getIntegers(OpBuilder &host, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.getElementType().isIndex())
+    return memref;
+  Type integers = MemRefType::Builder(type).setElementType(host.getI64Type());
+  return UnrealizedConversionCastOp::create(host, memref.getLoc(), integers,
+                                            memref)
+      .getResult(0);
+}
+
 KernelPositions::KernelPositions(OpBuilder &host, GpuKernel &kernel,
                                  Value positions, AxesAttr axes)
     : axes(axes), producer(findPositionsProducer(positions)) {
   if (producer)
     for (Value input : producer.getDpsInputs())
-      tensors.push_back(kernel.addTensor(host, input));
+      tensors.push_back(kernel.addTensor(host, getIntegers(host, input)));
   else if (isa<MemRefType>(positions.getType()))
-    tensors.push_back(kernel.addTensor(host, positions));
+    tensors.push_back(kernel.addTensor(host, getIntegers(host, positions)));
   else
     scalar = kernel.addIndex(host, positions);
 }
@@ -94,7 +106,12 @@ PositionPhases::Position KernelPositions::load(OpBuilder &builder, Location loc,
     }
     IRMapping mapping;
     Block *body = const_cast<linalg::GenericOp &>(producer).getBody();
-    mapping.map(body->getArguments().take_front(elements.size()), elements);
+    for (auto [argument, element] : llvm::zip(body->getArguments(), elements)) {
+      if (argument.getType() != element.getType())
+        element = arith::IndexCastOp::create(builder, loc, argument.getType(),
+                                             element);
+      mapping.map(argument, element);
+    }
     for (Operation &op : body->without_terminator())
       builder.clone(op, mapping);
     values.push_back(

@@ -38,6 +38,7 @@ public:
 
 private:
   void lower(gpu::LaunchFuncOp launch, Value call);
+  void lower(memref::AllocOp memory, Value call);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
   Value getKernel(StringRef name);
 
@@ -133,15 +134,69 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
   launch.erase();
 }
 
+/// Asks for memory of the device, whose address is a number here, and gives it
+/// back where the function ends.
+void LaunchLowering::lower(memref::AllocOp memory, Value call) {
+  Location loc = memory.getLoc();
+  builder.setInsertionPoint(memory);
+  MemRefType type = memory.getType();
+  auto sizes = memory.getDynamicSizes();
+  Value bytes = constant(type.getElementTypeBitWidth() / 8);
+  for (int64_t size : type.getShape()) {
+    bool isDynamic = ShapedType::isDynamic(size);
+    Value factor = isDynamic ? widen(sizes.front()) : constant(size);
+    bytes = builder.createOrFold<arith::MulIOp>(loc, bytes, factor);
+    sizes = sizes.drop_front(isDynamic);
+  }
+  Value place = LLVM::CallOp::create(builder, loc, TypeRange(i64),
+                                     kAllocateSymbol, ValueRange{call, bytes})
+                    .getResult();
+  Value address = LLVM::IntToPtrOp::create(builder, loc, pointer, place);
+  // As the conversion of memrefs has it, which there is no other way to.
+  auto one = LLVM::LLVMArrayType::get(i64, 1);
+  Value descriptor = LLVM::PoisonOp::create(
+      builder, loc,
+      LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                       {pointer, pointer, i64, one, one}));
+  auto insert = [&](Value value, ArrayRef<int64_t> at) {
+    descriptor =
+        LLVM::InsertValueOp::create(builder, loc, descriptor, value, at);
+  };
+  insert(address, 0);
+  insert(address, 1);
+  insert(constant(0), 2);
+  insert(bytes, {3, 0});
+  insert(constant(1), {4, 0});
+  auto flat = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+  Value all = UnrealizedConversionCastOp::create(builder, loc, flat, descriptor)
+                  .getResult(0);
+  Value begin = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value view = memref::ViewOp::create(builder, loc, type, all, begin,
+                                      memory.getDynamicSizes());
+  builder.setInsertionPoint(memory->getBlock()->getTerminator());
+  LLVM::CallOp::create(builder, loc, TypeRange(), kReleaseSymbol,
+                       ValueRange{call, place});
+  memory.replaceAllUsesWith(view);
+  memory.erase();
+}
+
 void LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
+  SmallVector<memref::AllocOp> memories;
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
-  if (!module.lookupSymbol(kEnqueueSymbol)) {
+  function.walk([&](memref::AllocOp memory) { memories.push_back(memory); });
+  auto nothing = LLVM::LLVMVoidType::get(module.getContext());
+  auto declare = [&](StringRef name, Type result, ArrayRef<Type> arguments) {
+    if (module.lookupSymbol(name))
+      return;
     builder.setInsertionPointToEnd(module.getBody());
-    LLVM::LLVMFuncOp::create(builder, module.getLoc(), kEnqueueSymbol,
-                             LLVM::LLVMFunctionType::get(
-                                 LLVM::LLVMVoidType::get(module.getContext()),
-                                 {i64, pointer, i64, i64, pointer}));
+    LLVM::LLVMFuncOp::create(builder, module.getLoc(), name,
+                             LLVM::LLVMFunctionType::get(result, arguments));
+  };
+  declare(kEnqueueSymbol, nothing, {i64, pointer, i64, i64, pointer});
+  if (!memories.empty()) {
+    declare(kAllocateSymbol, i64, {i64, i64});
+    declare(kReleaseSymbol, nothing, {i64, i64});
   }
   // The last argument says which call the launches belong to.
   if (failed(function.insertArgument(function.getNumArguments(), i64, {},
@@ -150,6 +205,8 @@ void LaunchLowering::lower(func::FuncOp function) {
   function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
   for (gpu::LaunchFuncOp launch : launches)
     lower(launch, function.getArguments().back());
+  for (memref::AllocOp memory : memories)
+    lower(memory, function.getArguments().back());
 }
 
 namespace {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementKernel.h"
 #include "KernelPositions.h"
 
 #include "posenc/Codegen/CInterface.h"
@@ -23,18 +24,40 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Whether constants go to kernels as a whole, and not in parts.
+static bool isSupported(memref::GetGlobalOp constant) {
+  return getConstantValues(constant) &&
+         isElementOnGpu(constant.getType().getElementType()) &&
+         llvm::all_of(constant->getUsers(), [](Operation *user) {
+           return isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
+                      memref::DimOp>(user);
+         });
+}
+
 /// Whether an operation on memrefs is one that we have kernels for, or only
 /// says where they have their memory.
 static bool isSupported(Operation *op) {
-  // Positions that are computed are computed by the kernels.
+  // Those that are released when the function ends.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
-    return findPositionsProducer(memory) != nullptr;
-  auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!generic)
-    generic = op->getParentOfType<linalg::GenericOp>();
-  if (generic)
-    return generic.getDpsInits().size() == 1 &&
-           findPositionsProducer(generic.getDpsInits().front()) == generic;
+    return isa<func::FuncOp>(op->getParentOp()) &&
+           (isElementOnGpu(memory.getType().getElementType()) ||
+            findPositionsProducer(memory));
+  if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
+    return isSupported(constant);
+  auto loops = dyn_cast<linalg::LinalgOp>(op);
+  if (!loops)
+    loops = op->getParentOfType<linalg::LinalgOp>();
+  if (loops) {
+    auto generic = dyn_cast<linalg::GenericOp>(loops.getOperation());
+    // Positions that are computed are computed by the kernels.
+    bool isOfPositions =
+        generic && generic.getDpsInits().size() == 1 &&
+        findPositionsProducer(generic.getDpsInits().front()) == generic;
+    return isOfPositions || hasElementKernel(loops);
+  }
+  if (auto copy = dyn_cast<memref::CopyOp>(op))
+    return isElementOnGpu(
+        cast<MemRefType>(copy.getSource().getType()).getElementType());
   return isa<RopeOp, RotateOp, SincosOp, SinusoidalOp, func::FuncOp,
              func::ReturnOp, memref::DimOp, memref::CastOp, memref::SubViewOp,
              memref::CollapseShapeOp, memref::ExpandShapeOp,
@@ -42,15 +65,14 @@ static bool isSupported(Operation *op) {
          isa<arith::ArithDialect>(op->getDialect());
 }
 
-/// What the GPU has no kernel for, or else memory that nobody gives it.
+/// What the GPU has no kernel for.
 static Operation *findObstacle(func::FuncOp function) {
   Operation *obstacle = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isSupported(op))
       return WalkResult::advance();
     obstacle = op;
-    return isa<memref::AllocOp>(op) ? WalkResult::advance()
-                                    : WalkResult::interrupt();
+    return WalkResult::interrupt();
   });
   return obstacle;
 }
@@ -68,12 +90,11 @@ struct SelectGpuKernels final
       if (!obstacle)
         continue;
       if (function->hasAttr(PosencDialect::kAbiAttrName)) {
-        bool isMemory = isa<memref::AllocOp>(obstacle);
         InFlightDiagnostic warning =
             function.emitWarning()
-            << "'" << function.getName() << "' is left out for the GPU: "
-            << (isMemory ? "it needs memory for what is between its operations"
-                         : "it has operations that only a CPU runs");
+            << "'" << function.getName()
+            << "' is left out for the GPU: it has operations that only a CPU "
+               "runs";
         warning.attachNote(obstacle->getLoc())
             << "such as '" << obstacle->getName() << "'";
       }

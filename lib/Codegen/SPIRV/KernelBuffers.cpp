@@ -143,6 +143,23 @@ Value KernelBuffer::getPlace(OpBuilder &builder, Location loc, Value index,
       createIndex(builder, loc, llvm::Log2_64(uint64_t(perGranule))));
 }
 
+/// A float of 16 bits among the two of a word, as constants lie.
+Value KernelBuffer::loadPart(OpBuilder &builder, Location loc, Value index,
+                             Value place) const {
+  Value word = memref::LoadOp::create(builder, loc, memref, place);
+  if (offset)
+    index = builder.createOrFold<arith::AddIOp>(loc, index, offset);
+  Value odd =
+      arith::AndIOp::create(builder, loc, index, createIndex(builder, loc, 1));
+  Value bits = arith::MulIOp::create(
+      builder, loc,
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), odd),
+      createI32(builder, loc, 16));
+  Value part = arith::ShRUIOp::create(builder, loc, word, bits);
+  return arith::AndIOp::create(builder, loc, part,
+                               createI32(builder, loc, 0xffff));
+}
+
 SmallVector<Value> KernelBuffer::load(OpBuilder &builder, Location loc,
                                       Value index, int64_t count) const {
   int64_t bytes = getElementBytes(element);
@@ -150,6 +167,8 @@ SmallVector<Value> KernelBuffer::load(OpBuilder &builder, Location loc,
   // An element of 8 bytes among granules of 4 has two.
   int64_t perGranule = std::max<int64_t>(granule / bytes, 1);
   Value place = getPlace(builder, loc, index, perGranule);
+  if (count * bytes < granule)
+    return {loadPart(builder, loc, index, place)};
   if (granule < bytes)
     place = arith::MulIOp::create(builder, loc, place,
                                   createIndex(builder, loc, bytes / granule));

@@ -45,6 +45,8 @@ struct KernelBuffer {
              ValueRange lanes) const;
 
 private:
+  Value loadPart(OpBuilder &builder, Location loc, Value index,
+                 Value place) const;
   Value getPlace(OpBuilder &builder, Location loc, Value index,
                  int64_t perGranule) const;
 };

@@ -141,3 +141,67 @@ func.func @twice(%x: tensor<?x3x8xbf16>, %p: tensor<?xi64>, %q: tensor<?xi64>) -
   %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%0 : tensor<?x3x8xbf16>) positions(%q : tensor<?xi64>) dims = [0] outs(%x : tensor<?x3x8xbf16>)
   return %r : tensor<?x3x8xbf16>
 }
+
+// What is between the operations: memory, copies, constants and loops.
+func.func @between(%x: tensor<?x4x16xbf16>, %p: tensor<?xi64>) -> (tensor<?x4x16xbf16>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4x16xbf16>
+  %e = tensor.empty(%n) : tensor<?x4x16xbf16>
+  %0 = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<?x4x16xbf16>) positions(%p : tensor<?xi64>) dims = [0] outs(%e : tensor<?x4x16xbf16>)
+  %1 = posenc.rope interleaved #posenc.frequencies<dim = 8> ins(%0 : tensor<?x4x16xbf16>) positions(%p : tensor<?xi64>) dims = [0] outs(%e : tensor<?x4x16xbf16>)
+  return %1 : tensor<?x4x16xbf16>
+}
+func.func @added(%x: tensor<?x16xf32>, %y: tensor<?x16xbf16>, %p: tensor<?xi64>) -> (tensor<?x16xf32>, tensor<?x16xbf16>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x16xf32>
+  %e = tensor.empty(%n) : tensor<?x16xf32>
+  %f = tensor.empty(%n) : tensor<?x16xbf16>
+  %s = posenc.sinusoidal interleaved #posenc.frequencies<dim = 16> positions(%p : tensor<?xi64>) outs(%e : tensor<?x16xf32>)
+  %t = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> positions(%p : tensor<?xi64>) outs(%f : tensor<?x16xbf16>)
+  %0 = arith.addf %x, %s : tensor<?x16xf32>
+  %c = arith.constant dense<3.0> : tensor<16xbf16>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%y, %t, %c : tensor<?x16xbf16>, tensor<?x16xbf16>, tensor<16xbf16>) outs(%f : tensor<?x16xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %d: bf16, %o: bf16):
+    %2 = arith.mulf %a, %d : bf16
+    %3 = arith.addf %2, %b : bf16
+    linalg.yield %3 : bf16
+  } -> tensor<?x16xbf16>
+  return %0, %1 : tensor<?x16xf32>, tensor<?x16xbf16>
+}
+func.func @same_twice(%x: tensor<?x3x8xf32>, %p: tensor<?xi64>) -> (tensor<?x3x8xf32>, tensor<?x3x8xf32>) {
+  %0 = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<?x3x8xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x3x8xf32>)
+  return %0, %0 : tensor<?x3x8xf32>, tensor<?x3x8xf32>
+}
+func.func @of_some_heads(%x: tensor<?x4x16xf16>, %p: tensor<?xi64>) -> (tensor<?x4x16xf16>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4x16xf16>
+  %0 = tensor.extract_slice %x[0, 1, 0] [%n, 2, 16] [1, 1, 1] : tensor<?x4x16xf16> to tensor<?x2x16xf16>
+  %1 = posenc.rope half #posenc.frequencies<dim = 16> ins(%0 : tensor<?x2x16xf16>) positions(%p : tensor<?xi64>) dims = [0] outs(%0 : tensor<?x2x16xf16>)
+  %2 = tensor.insert_slice %1 into %x[0, 1, 0] [%n, 2, 16] [1, 1, 1] : tensor<?x2x16xf16> into tensor<?x4x16xf16>
+  return %2 : tensor<?x4x16xf16>
+}
+func.func @at_constants(%x: tensor<5x2x16xf32>) -> (tensor<5x2x16xf32>) {
+  %p = arith.constant dense<[5, -6, 700, 8, 2147483647]> : tensor<5xi64>
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<5x2x16xf32>) positions(%p : tensor<5xi64>) dims = [0] outs(%x : tensor<5x2x16xf32>)
+  return %r : tensor<5x2x16xf32>
+}
+func.func @numbered(%x: tensor<?x2x16xf64>, %first: i64) -> (tensor<2x?x16xf64>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x16xf64>
+  %e = tensor.empty(%n) : tensor<?xi64>
+  %p = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<?xi64>) {
+  ^bb0(%o: i64):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i64
+    %k = arith.addi %j, %first : i64
+    linalg.yield %k : i64
+  } -> tensor<?xi64>
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<?x2x16xf64>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x16xf64>)
+  %f = tensor.empty(%n) : tensor<2x?x16xf64>
+  %t = linalg.transpose ins(%r : tensor<?x2x16xf64>) outs(%f : tensor<2x?x16xf64>) permutation = [1, 0, 2]
+  return %t : tensor<2x?x16xf64>
+}
+func.func @indices(%x: tensor<?x2x16xf32>, %p: tensor<?xindex>) -> (tensor<?x2x16xf32>) {
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<?x2x16xf32>) positions(%p : tensor<?xindex>) dims = [0] outs(%x : tensor<?x2x16xf32>)
+  return %r : tensor<?x2x16xf32>
+}

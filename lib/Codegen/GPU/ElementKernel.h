@@ -1,0 +1,26 @@
+//===- ElementKernel.h - operations element by element ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_ELEMENTKERNEL_H
+#define POSENC_LIB_CODEGEN_GPU_ELEMENTKERNEL_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::posenc {
+
+/// Whether kernels for all GPUs can have the type in memory.
+bool isElementOnGpu(Type type);
+
+/// Whether a GPU computes each element of what a linalg operation on memrefs
+/// writes alone, with the bits of the CPU: by sums, products and choices, but
+/// no quotients, which Vulkan does not round well.
+bool hasElementKernel(linalg::LinalgOp op);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_ELEMENTKERNEL_H

@@ -1,0 +1,240 @@
+//===- ElementsToGpu.cpp - elements as threads of a GPU ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementKernel.h"
+#include "GpuKernel.h"
+
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_CONVERTPOSENCELEMENTSTOGPUPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr int64_t kThreads = 256;
+
+static bool isNarrowFloat(Type type) { return type.isBF16() || type.isF16(); }
+
+bool mlir::posenc::isElementOnGpu(Type type) {
+  return type.isF64() || type.isF32() || isNarrowFloat(type) ||
+         type.isInteger(64) || type.isInteger(32);
+}
+
+static bool hasGpuForm(Operation *op) {
+  if (isa<linalg::IndexOp, linalg::YieldOp, arith::ConstantOp>(op))
+    return true;
+  auto isKnown = [](Type type) {
+    return isElementOnGpu(type) || type.isIndex() || type.isInteger(1);
+  };
+  if (!llvm::all_of(op->getOperandTypes(), isKnown) ||
+      !llvm::all_of(op->getResultTypes(), isKnown))
+    return false;
+  // By f32, it would be rounded twice.
+  if (isa<arith::TruncFOp>(op) && op->getOperand(0).getType().isF64())
+    return !isNarrowFloat(op->getResult(0).getType());
+  if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
+    return !isNarrowFloat(op->getResult(0).getType());
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
+             arith::CmpFOp, arith::ExtFOp, arith::TruncFOp, arith::AddIOp,
+             arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp,
+             arith::XOrIOp, arith::CmpIOp, arith::MaxSIOp, arith::MinSIOp,
+             arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp,
+             arith::IndexCastOp, arith::IndexCastUIOp, arith::SelectOp>(op);
+}
+
+bool mlir::posenc::hasElementKernel(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() || op.getNumReductionLoops() ||
+      op.getNumParallelLoops() != op.getNumLoops())
+    return false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type ? op.isDpsInit(&operand) : !isElementOnGpu(type.getElementType()))
+      return false;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (type && (op.isDpsInit(&operand) ? !map.isPermutation()
+                                        : !map.isProjectedPermutation()))
+      return false;
+  }
+  // What is computed outside is passed, which is an integer or a constant.
+  auto isPassed = [&](Value value) {
+    return value.getType().isIndex() || value.getType().isInteger(64) ||
+           value.getType().isInteger(32) || matchPattern(value, m_Constant());
+  };
+  for (Value input : op.getDpsInputs())
+    if (!isa<MemRefType>(input.getType()) && !isPassed(input))
+      return false;
+  for (Operation &inner : *op.getBlock()) {
+    if (!hasGpuForm(&inner) || inner.getNumRegions())
+      return false;
+    for (Value operand : inner.getOperands())
+      if (operand.getParentBlock() != op.getBlock() && !isPassed(operand))
+        return false;
+  }
+  return true;
+}
+
+/// Clones an operation; arithmetic in 16 bits is in f32, and rounded.
+static void cloneScalar(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  auto isNarrow = [](Type type) { return isNarrowFloat(type); };
+  bool isPlain =
+      isa<arith::ExtFOp, arith::TruncFOp, arith::ConstantOp, arith::SelectOp>(
+          op) ||
+      (llvm::none_of(op->getOperandTypes(), isNarrow) &&
+       llvm::none_of(op->getResultTypes(), isNarrow));
+  Operation *clone = builder.clone(*op, mapping);
+  if (isPlain)
+    return;
+  Type f32 = builder.getF32Type();
+  builder.setInsertionPoint(clone);
+  for (OpOperand &operand : clone->getOpOperands())
+    if (isNarrow(operand.get().getType()))
+      operand.set(
+          arith::ExtFOp::create(builder, op->getLoc(), f32, operand.get()));
+  builder.setInsertionPointAfter(clone);
+  for (auto [old, result] :
+       llvm::zip_equal(op->getResults(), clone->getResults())) {
+    if (!isNarrow(old.getType()))
+      continue;
+    result.setType(f32);
+    mapping.map(old, Value(arith::TruncFOp::create(builder, op->getLoc(),
+                                                   old.getType(), result)));
+  }
+}
+
+/// What the block of the operation makes of one element, in the kernel.
+static void emitElement(OpBuilder &builder, GpuKernel &kernel,
+                        linalg::LinalgOp op,
+                        ArrayRef<GpuKernel::Tensor> tensors, IRMapping &mapping,
+                        ValueRange loops) {
+  Location loc = op.getLoc();
+  auto getPlace = [&](OpOperand &operand) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    const GpuKernel::Tensor &tensor = tensors[operand.getOperandNumber()];
+    SmallVector<Value> indices;
+    for (AffineExpr result : map.getResults())
+      indices.push_back(loops[cast<AffineDimExpr>(result).getPosition()]);
+    return getOffset(builder, loc, indices, tensor.strides);
+  };
+  Block *block = op.getBlock();
+  for (OpOperand &operand : op->getOpOperands()) {
+    BlockArgument argument = op.getMatchingBlockArgument(&operand);
+    const GpuKernel::Tensor &tensor = tensors[operand.getOperandNumber()];
+    if (tensor.memref && !argument.use_empty())
+      mapping.map(argument,
+                  Value(memref::LoadOp::create(builder, loc, tensor.memref,
+                                               getPlace(operand))));
+  }
+  for (Operation &inner : block->without_terminator()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(index.getResult(), loops[index.getDim()]);
+    else
+      cloneScalar(builder, &inner, mapping);
+  }
+  for (auto [init, value] : llvm::zip_equal(
+           op.getDpsInitsMutable(), block->getTerminator()->getOperands()))
+    memref::StoreOp::create(builder, loc, mapping.lookup(value),
+                            tensors[init.getOperandNumber()].memref,
+                            getPlace(init));
+}
+
+static void convert(linalg::LinalgOp op) {
+  Location loc = op.getLoc();
+  OpBuilder host(op);
+  GpuKernel kernel(op, "_elements", kThreads);
+  OpBuilder &b = kernel.getBody();
+  SmallVector<GpuKernel::Tensor> tensors(op->getNumOperands());
+  IRMapping mapping;
+  auto pass = [&](Value value) {
+    if (!mapping.contains(value))
+      mapping.map(value, kernel.addScalar(value));
+    return mapping.lookup(value);
+  };
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (isa<MemRefType>(operand.get().getType()))
+      tensors[operand.getOperandNumber()] =
+          kernel.addTensor(host, operand.get());
+    else
+      mapping.map(op.getMatchingBlockArgument(&operand), pass(operand.get()));
+  }
+  for (Operation &inner : *op.getBlock())
+    for (Value operand : inner.getOperands())
+      if (operand.getParentBlock() != op.getBlock())
+        pass(operand);
+
+  SmallVector<Value> sizes;
+  Value count = arith::ConstantIndexOp::create(host, loc, 1);
+  for (Range range : op.createLoopRanges(host, loc)) {
+    Value size = getValueOrCreateConstantIndexOp(host, loc, range.size);
+    count = host.createOrFold<arith::MulIOp>(loc, count, size);
+    sizes.push_back(kernel.addIndex(host, size));
+  }
+  Value end = kernel.addIndex(host, count);
+  Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  Value number = arith::MulIOp::create(
+      b, loc, block, arith::ConstantIndexOp::create(b, loc, kThreads));
+  number = arith::AddIOp::create(
+      b, loc, number, gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x));
+  Value exists =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, number, end);
+  scf::IfOp::create(b, loc, exists, [&](OpBuilder &inner, Location) {
+    SmallVector<Value> loops(sizes.size());
+    for (size_t loop = sizes.size(); loop-- > 1;) {
+      loops[loop] = arith::RemUIOp::create(inner, loc, number, sizes[loop]);
+      number = arith::DivUIOp::create(inner, loc, number, sizes[loop]);
+    }
+    if (!loops.empty())
+      loops.front() = number;
+    emitElement(inner, kernel, op, tensors, mapping, loops);
+    scf::YieldOp::create(inner, loc);
+  });
+  Value blocks = host.createOrFold<arith::CeilDivUIOp>(
+      loc, count, arith::ConstantIndexOp::create(host, loc, kThreads));
+  kernel.launch(host, blocks);
+}
+
+namespace {
+struct ConvertPosencElementsToGpu final
+    : mlir::posenc::impl::ConvertPosencElementsToGpuPassBase<
+          ConvertPosencElementsToGpu> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> operations;
+    getOperation().walk([&](Operation *op) {
+      OpBuilder builder(op);
+      if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+        operations.push_back(linalg::makeMemRefCopyOp(
+            builder, op->getLoc(), copy.getSource(), copy.getTarget()));
+        copy.erase();
+      } else if (auto loops = dyn_cast<linalg::LinalgOp>(op)) {
+        operations.push_back(loops);
+      }
+    });
+    for (linalg::LinalgOp op : operations) {
+      convert(op);
+      op.erase();
+    }
+  }
+};
+} // namespace
