@@ -112,6 +112,17 @@ Field<double> ConfigReader::positive(const json::Value &object, StringRef key) {
   return field;
 }
 
+Field<double> ConfigReader::divisor(Field<double> field) {
+  if (!field.value || *field.value >= 0x1p-64)
+    return field;
+  error(field.at(),
+        "'" + field.name() + "' must be " +
+            (*field.value > 0 ? "at least 2^-64" : "greater than 0") +
+            ", not " + spelled(*field.value));
+  field.value.reset();
+  return field;
+}
+
 Field<int64_t> ConfigReader::count(const json::Value &object, StringRef key) {
   Field<double> real = number(object, key);
   Field<int64_t> field{real.member, std::nullopt};

@@ -59,6 +59,9 @@ public:
 
   Field<double> number(const json::Value &object, llvm::StringRef key);
   Field<double> positive(const json::Value &object, llvm::StringRef key);
+  /// Without its value, after an error, where frequencies divided by it would
+  /// be greater than they can be computed for.
+  Field<double> divisor(Field<double> field);
   /// A number of things: an integer from 1 to 2^31-1, however written.
   Field<int64_t> count(const json::Value &object, llvm::StringRef key);
   Field<bool> boolean(const json::Value &object, llvm::StringRef key);

@@ -135,6 +135,9 @@ const json::Value &posenc::frontend::readHeadShape(ConfigReader &reader,
 // The rotated part
 //===----------------------------------------------------------------------===//
 
+/// Frequencies of more pairs are no attribute (frequencies_c1).
+static constexpr int64_t kLargestRotaryDim = 65536;
+
 static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
                             HeadSize head, const Field<double> &partial) {
   if (partial.bad())
@@ -150,13 +153,17 @@ static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
   }
   // Truncated from the double product, as Python's int() does.
   int64_t dim = int64_t(double(size) * fraction);
-  if (size && (dim < 2 || dim % 2 != 0)) {
+  bool isTooLarge = dim > kLargestRotaryDim;
+  if (size && (dim < 2 || dim % 2 != 0 || isTooLarge)) {
     StringRef name =
         partial.given() ? partial.name() : StringRef(row.keys->partial[0]);
     reader.error(partial.given() ? partial.at() : *head.at,
-                 "the rotary dimension must be even and not 0, but '" + name +
-                     "' " + spelled(fraction) + " of a head of " + Twine(size) +
-                     " is " + Twine(dim));
+                 "the rotary dimension must be " +
+                     (isTooLarge
+                          ? "at most " + std::to_string(kLargestRotaryDim)
+                          : "even and not 0") +
+                     ", but '" + name + "' " + spelled(fraction) +
+                     " of a head of " + Twine(size) + " is " + Twine(dim));
     return 0;
   }
   return dim;
@@ -188,8 +195,9 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
   }
   int64_t dim = direct.value.value_or(row.defaultRotaryDim);
   const json::Value &at = direct.given() ? direct.at() : *head.at;
-  if (dim % 2 != 0) {
-    reader.error(at, "'" + key + "' must be even, not " + Twine(dim));
+  if (dim % 2 != 0 || dim > kLargestRotaryDim) {
+    reader.error(at, "'" + key + "' must be even and at most " +
+                         Twine(kLargestRotaryDim) + ", not " + Twine(dim));
     return 0;
   }
   if (size && dim > size) {

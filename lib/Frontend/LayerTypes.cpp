@@ -124,13 +124,7 @@ bool RotationReader::readOne(const RopeDictionaries &dicts,
   llvm::SmallVector<Place, 4> all(thetaPlaces);
   all.push_back({dicts.scaling, "rope_theta"});
   all.push_back({dicts.parameters, "rope_theta"});
-  Field<double> theta = reader.number(all);
-  if (theta.value && *theta.value <= 0) {
-    reader.error(theta.at(), "'" + theta.name() +
-                                 "' must be greater than 0, not " +
-                                 spelled(*theta.value));
-    theta.value.reset();
-  }
+  Field<double> theta = reader.divisor(reader.number(all));
   rotation.theta = theta.value.value_or(rotation.theta);
   rotation.rotaryDim = readRotaryDim(
       reader, config, {dicts.scaling, dicts.parameters}, row, head);
@@ -156,10 +150,7 @@ bool RotationReader::hasSlidingKey() const {
 /// The base that the sliding layers have of their own, by a key or by the
 /// model's code.
 std::optional<double> RotationReader::readSlidingTheta() {
-  Field<double> own = reader.number(slidingPlaces());
-  if (own.value && *own.value <= 0)
-    reader.error(own.at(), "'" + own.name() + "' must be greater than 0, not " +
-                               spelled(*own.value));
+  Field<double> own = reader.divisor(reader.number(slidingPlaces()));
   if (!own.given() && row.slidingTheta == 0)
     return std::nullopt;
   return own.value.value_or(row.slidingTheta);

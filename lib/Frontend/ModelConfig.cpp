@@ -58,6 +58,7 @@ private:
   bool findRow();
   bool rotates();
   bool hasRopeKey() const;
+  bool reportPartialKey();
   void readPairing(ModelConfig &result);
   std::optional<DType> readDType(const json::Value &object);
 
@@ -104,6 +105,21 @@ bool ModelReader::hasRopeKey() const {
       [&](StringRef key) { return config->find(key); });
 }
 
+/// Keys of heads that rotate in part, of which only the models' code says how:
+/// an unknown model with one of them would be rotated wrong as a whole.
+bool ModelReader::reportPartialKey() {
+  for (StringRef key : {"qk_rope_head_dim", "rope_pct"}) {
+    const json::Member *member = ConfigReader::given(*config, key);
+    if (!member)
+      continue;
+    reader.error(member->key, "'" + key +
+                                  "' is not understood without a known "
+                                  "'model_type'");
+    return true;
+  }
+  return false;
+}
+
 /// Returns false after an error that leaves nothing to read.
 bool ModelReader::findRow() {
   row = &unknownModel();
@@ -135,7 +151,7 @@ bool ModelReader::findRow() {
     return false;
   }
   reader.warning(at, what + ": assuming half pairing and the usual defaults");
-  return true;
+  return !reportPartialKey();
 }
 
 /// Types of which some models rotate and others do not.

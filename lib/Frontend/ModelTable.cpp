@@ -179,6 +179,7 @@ static constexpr ModelRow models[] = {
     row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
     row("smollm3").theta(2e6).slidesFromMaxWindow(/*onRequest=*/true),
     row("stablelm", stablelmKeys).partial(0.25),
+    row("stablelm_epoch", stablelmKeys).partial(0.25),
 
     // Half-paired, if they rotate at all.
     row("esm").bidirectional().onlyIfPositionType("rotary"),
@@ -194,6 +195,9 @@ static constexpr ModelRow models[] = {
     row("deepseek_v3", latentKeys)
         .interleavedUnless("rope_interleave")
         .latent(128, 128),
+    row("deepseek_v32", latentKeys)
+        .interleavedUnless("rope_interleave")
+        .otherAttention(),
     row("ernie4_5").interleaved().theta(5e5),
     row("ernie4_5_moe").interleaved().theta(5e5),
     row("glm").interleaved().partial(0.5),

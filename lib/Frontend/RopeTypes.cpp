@@ -24,7 +24,8 @@ using llvm::Twine;
 static constexpr StringLiteral originalKey = "original_max_position_embeddings";
 
 static Field<double> readFactor(RopeContext &context, StringRef key) {
-  Field<double> factor = context.reader.positive(context.dict, key);
+  Field<double> factor =
+      context.reader.divisor(context.reader.number(context.dict, key));
   if (!factor.given())
     context.reader.missing(context.dict, key);
   return factor;

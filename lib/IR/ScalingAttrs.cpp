@@ -26,6 +26,18 @@ static bool isPositive(FloatAttr value) {
                     toDouble(value) > 0);
 }
 
+/// Bases and factors divide: below this, frequencies would be so great that
+/// the bits which they are computed to do not reach behind the point any more.
+static constexpr double kSmallestDivisor = 0x1p-64;
+
+static LogicalResult verifyDivisor(EmitError emitError, FloatAttr value,
+                                   StringRef what, StringRef constraint) {
+  if (toDouble(value) < kSmallestDivisor)
+    return emitError() << "expected a " << what << " of at least 2^-64 ("
+                       << constraint << ")";
+  return success();
+}
+
 /// `b^(-2i/d)` for `i < d/2`.
 static SmallVector<BigFloat> unscaledFrequencies(int64_t dim,
                                                  const BigFloat &base) {
@@ -69,6 +81,8 @@ LogicalResult FrequenciesAttr::verify(EmitError emitError, int64_t dim,
                        << dim << " (frequencies_c1)";
   if (!base || !isPositive(base))
     return emitError() << "expected a finite, positive base (frequencies_c2)";
+  if (failed(verifyDivisor(emitError, base, "base", "frequencies_c4")))
+    return failure();
   if (!scaling)
     return success();
   auto rule = dyn_cast<FrequencyScalingInterface>(scaling);
@@ -123,7 +137,7 @@ LogicalResult LinearScalingAttr::verifyFor(EmitError emitError, int64_t,
                                            double) const {
   if (!isPositive(getFactor()))
     return emitError() << "expected a finite, positive factor (linear_c1)";
-  return success();
+  return verifyDivisor(emitError, getFactor(), "factor", "linear_c2");
 }
 
 SmallVector<BigFloat>
@@ -169,7 +183,7 @@ LogicalResult Llama3ScalingAttr::verifyFor(EmitError emitError, int64_t,
   if (!isPositive(getOriginalMaxPosition()))
     return emitError()
            << "expected a finite, positive original_max_position (llama3_c3)";
-  return success();
+  return verifyDivisor(emitError, getFactor(), "factor", "llama3_c4");
 }
 
 SmallVector<BigFloat>
@@ -250,7 +264,7 @@ LogicalResult YarnScalingAttr::verifyFor(EmitError emitError, int64_t,
       !isPositive(getMscaleAllDim()))
     return emitError() << "expected attention_factor, mscale and "
                           "mscale_all_dim to be finite and positive (yarn_c5)";
-  return success();
+  return verifyDivisor(emitError, getFactor(), "factor", "yarn_c6");
 }
 
 SmallVector<BigFloat>

@@ -128,6 +128,12 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base
 
 // -----
 
+// The base: so small that no bit behind the point of a frequency is left.
+// expected-error @+1 {{expected a base of at least 2^-64 (frequencies_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 5.0e-20>}
+
+// -----
+
 // The base: smaller than any double.
 // expected-error @+1 {{expected a finite, positive base (frequencies_c2)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.0e-999>}

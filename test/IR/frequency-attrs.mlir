@@ -38,8 +38,8 @@ func.func private @inexact_base() attributes {test.attr = #posenc.frequencies<di
 // CHECK: func.func private @all_digits() attributes {test.attr = #posenc.frequencies<dim = 4, base = 10000.000000000002>}
 func.func private @all_digits() attributes {test.attr = #posenc.frequencies<dim = 4, base = 10000.000000000002>}
 
-// CHECK: func.func private @small_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 4.940660e-324>}
-func.func private @small_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 4.940660e-324>}
+// CHECK: func.func private @small_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 5.4210108624275222E-20>}
+func.func private @small_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 5.4210108624275222E-20>}
 
 // A hexadecimal literal has the bits of the real.
 // CHECK: func.func private @hex_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04>}

@@ -32,6 +32,24 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scal
 
 // -----
 
+// linear: a factor that leaves no bit behind the point of a frequency.
+// expected-error @+1 {{expected a factor of at least 2^-64 (linear_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.linear<factor = 5.0e-20>>}
+
+// -----
+
+// llama3: the same.
+// expected-error @+1 {{expected a factor of at least 2^-64 (llama3_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.llama3<factor = 5.0e-20, low_freq_factor = 1.0, high_freq_factor = 4.0, original_max_position = 8192.0>>}
+
+// -----
+
+// yarn: the same.
+// expected-error @+1 {{expected a factor of at least 2^-64 (yarn_c6)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 5.0e-20, original_max_position = 4096.0>>}
+
+// -----
+
 // linear: no factor.
 // expected-error @+1 {{missing parameter 'factor'}}
 func.func private @f() attributes {test.attr = #posenc.linear<>}

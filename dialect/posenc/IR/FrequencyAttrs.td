@@ -42,6 +42,7 @@ def Posenc_LinearScalingAttr : Posenc_Scaling<"LinearScaling", "linear"> {
 
     Constraints:
     - (linear_c1) `factor` is finite and positive.
+    - (linear_c2) `factor` is at least 2^-64.
   }];
   let parameters = (ins Posenc_Real<"the divisor">:$factor);
 }
@@ -65,6 +66,7 @@ def Posenc_Llama3ScalingAttr : Posenc_Scaling<"Llama3Scaling", "llama3"> {
     - (llama3_c2) `low_freq_factor` and `high_freq_factor` are finite and
       positive, and the low one is not above the high one.
     - (llama3_c3) `original_max_position` is finite and positive.
+    - (llama3_c4) `factor` is at least 2^-64.
   }];
   let parameters = (ins
     Posenc_Real<"the divisor of low frequencies">:$factor,
@@ -103,6 +105,7 @@ def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
     - (yarn_c4) the base is greater than 1.
     - (yarn_c5) `attention_factor`, `mscale` and `mscale_all_dim` are finite
       and positive where given.
+    - (yarn_c6) `factor` is at least 2^-64.
   }];
   let parameters = (ins
     Posenc_Real<"context extension">:$factor,
@@ -150,6 +153,7 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
     - (frequencies_c1) `dim` is even, positive and at most 65536.
     - (frequencies_c2) `base` is finite and positive.
     - (frequencies_c3) `scaling` is a scaling rule.
+    - (frequencies_c4) `base` is at least 2^-64.
   }];
   let parameters = (ins
     AttrParameter<"int64_t", "rotary dimension, two a pair">:$dim,

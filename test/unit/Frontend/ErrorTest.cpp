@@ -128,9 +128,22 @@ const ErrorCase cases[] = {
          "num_attention_heads": 4, "partial_rotary_factor": ^0.5})",
      "partial_rotary_factor"},
 
+    {"LatentUnknown",
+     R"({"model_type": "mine", "hidden_size": 64, "rope_theta": 1e4,
+         "num_attention_heads": 4, ^"qk_rope_head_dim": 8})",
+     "qk_rope_head_dim"},
+    {"HeadDimTooLarge", R"("head_dim": ^65538)", "partial_rotary_factor"},
+    {"RotaryDimBeyondAll",
+     R"({"model_type": "gptj", "n_embd": 131072, "n_head": 1,
+         "rotary_dim": ^65538})",
+     "rotary_dim"},
+
     // The base.
     {"ThetaZero", R"("rope_theta": ^0)", "rope_theta"},
     {"ThetaNegative", R"("rope_theta": ^-10000.0)", "rope_theta"},
+    {"ThetaTiny", R"("rope_theta": ^5e-20)", "rope_theta"},
+    {"FactorTiny", R"("rope_scaling": {"type": "linear", "factor": ^1e-300})",
+     "factor"},
     {"ThetaString", R"("rope_theta": ^"10000")", "rope_theta"},
     {"ThetaNaN", R"("rope_theta": ^NaN)", "rope_theta"},
     {"ThetaInfinity", R"("rope_theta": ^Infinity)", "rope_theta"},
