@@ -13,6 +13,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -57,6 +58,27 @@ static int64_t findPartner(Value value, ArgAttr output,
            (use.getOwner() == dps && dps.isDpsInit(&use) && !readsInits);
   });
   return isOnlyUse ? static_cast<int64_t>(input.getArgNumber()) : -1;
+}
+
+/// Constants become data of the library: all elements, of a splat, too.
+static LogicalResult checkConstants(func::FuncOp function) {
+  constexpr double largestBytes = 256 << 20;
+  WalkResult result = function.walk([&](arith::ConstantOp op) {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type || !type.getElementType().isIntOrIndexOrFloat())
+      return WalkResult::advance();
+    double bytes = type.getElementType().isIndex()
+                       ? 8
+                       : (type.getElementTypeBitWidth() + 7) / 8;
+    for (int64_t size : type.getShape())
+      bytes *= size;
+    if (bytes <= largestBytes)
+      return WalkResult::advance();
+    op.emitError() << "a constant of type " << type
+                   << " has more than 256 MiB: make it an argument";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 /// The C signature of a function on tensors, or an error at the function.
@@ -167,6 +189,8 @@ static LogicalResult createKernel(RewriterBase &rewriter,
       dyn_cast<func::ReturnOp>(function.getBody().front().getTerminator());
   if (!terminator)
     return function.emitError("a kernel ends with a return");
+  if (failed(checkConstants(function)))
+    return failure();
   FailureOr<AbiAttr> abi = computeAbi(function, terminator);
   if (failed(abi))
     return failure();

@@ -71,6 +71,13 @@ static StringRef findFault(Operation &op) {
   if (!llvm::all_of(llvm::drop_begin(op.getOperandTypes(), reads), isScalar) ||
       !llvm::all_of(op.getResultTypes(), isScalar))
     return "does not work on scalars";
+  // The code of wider ones, such as a quotient's, has no bound.
+  auto isTooWide = [](Type type) {
+    auto integer = dyn_cast<IntegerType>(type);
+    return integer && integer.getWidth() > 128;
+  };
+  if (llvm::any_of(op.getResultTypes(), isTooWide))
+    return "has more than 128 bits";
   return "";
 }
 

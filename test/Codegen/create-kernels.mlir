@@ -176,3 +176,12 @@ func.func @bounds_of_sizes(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor
   %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<3x?x8xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%x : tensor<3x?x8xf32>)
   return %r : tensor<3x?x8xf32>
 }
+
+// -----
+
+// A splat is as long as others in the end.
+func.func @large_constant() -> tensor<1000000x1000000xf32> {
+  // expected-error @below {{a constant of type 'tensor<1000000x1000000xf32>' has more than 256 MiB: make it an argument}}
+  %c = arith.constant dense<1.0> : tensor<1000000x1000000xf32>
+  return %c : tensor<1000000x1000000xf32>
+}

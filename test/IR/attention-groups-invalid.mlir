@@ -465,6 +465,22 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
+// A wide integer.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
+  %r = posenc.attention
+    ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+    where(%b, %h, %i, %j) {
+      // expected-error @+1 {{'arith.index_cast' in region 'where' has more than 128 bits (attn_c17)}}
+      %x = arith.index_cast %j : index to i129
+      %t = arith.trunci %x : i129 to i1
+      posenc.yield %t : i1
+    }
+  return
+}
+
+// -----
+
 // A tensor.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
   %r = posenc.attention

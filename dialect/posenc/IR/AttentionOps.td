@@ -184,7 +184,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       index, index, index)`, which yields `i1`.
     - (attn_c17) operations in the regions have no effect but to read by
       `tensor.extract` or `memref.load`, have no regions, and otherwise work on
-      integers, floats and indices.
+      integers of at most 128 bits, floats and indices.
     - (attn_c18) operands are all tensors or all memrefs, and there is a result
       for each tensor destination, of its type.
   }];
