@@ -203,3 +203,26 @@ func.func @not_on_memrefs(%x: memref<4x16xf32>, %p: memref<4xi64>, %c: memref<4x
   posenc.rotate half ins(%x : memref<4x16xf32>) tables(%c, %s : memref<4x8xf32>) dims = [0] outs(%x : memref<4x16xf32>)
   return
 }
+
+// -----
+
+// Nothing to write, and no slice that would begin in the tensor.
+// CHECK-LABEL: func.func @no_heads(
+// CHECK-SAME:    %{{.*}}: tensor<?x0x8xf32>, %[[O:.*]]: tensor<?x0x8xf32>,
+// CHECK-NEXT:    return %[[O]]
+func.func @no_heads(%x: tensor<?x0x8xf32>, %o: tensor<?x0x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) -> tensor<?x0x8xf32> {
+  %r = posenc.rotate half ins(%x : tensor<?x0x8xf32>) tables(%c, %s : tensor<?x4xf32>) dims = [0]
+    outs(%o : tensor<?x0x8xf32>)
+  return %r : tensor<?x0x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @no_positions(
+// CHECK-SAME:    %{{.*}}: tensor<2x0xi64>, %[[C:.*]]: tensor<0x4xf32>, %[[S:.*]]: tensor<0x4xf32>)
+// CHECK-NEXT:    return %[[C]], %[[S]]
+func.func @no_positions(%p: tensor<2x0xi64>, %c: tensor<0x4xf32>, %s: tensor<0x4xf32>) -> (tensor<0x4xf32>, tensor<0x4xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes <contiguous, [2, 2]>
+    positions(%p : tensor<2x0xi64>) outs(%c, %s : tensor<0x4xf32>, tensor<0x4xf32>)
+  return %r#0, %r#1 : tensor<0x4xf32>, tensor<0x4xf32>
+}

@@ -73,3 +73,14 @@ func.func @not_on_memrefs(%p: memref<5xi64>, %t: memref<5x8xf32>) {
     positions(%p : memref<5xi64>) outs(%t : memref<5x8xf32>)
   return
 }
+
+// -----
+
+// Nothing to write, and no slice that would begin in the table.
+// CHECK-LABEL: func.func @no_positions(
+// CHECK-SAME:    %{{.*}}: tensor<0xi64>, %[[T:.*]]: tensor<0x8xf32>)
+// CHECK-NEXT:    return %[[T]]
+func.func @no_positions(%p: tensor<0xi64>, %t: tensor<0x8xf32>) -> tensor<0x8xf32> {
+  %r = posenc.sinusoidal interleaved #posenc.frequencies<dim = 8> positions(%p : tensor<0xi64>) outs(%t : tensor<0x8xf32>)
+  return %r : tensor<0x8xf32>
+}

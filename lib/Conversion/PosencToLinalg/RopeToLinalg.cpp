@@ -35,6 +35,10 @@ struct ConvertSincos : OpRewritePattern<SincosOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
+    if (isEmptyTensor(op.getInits()[0])) {
+      rewriter.replaceOp(op, op.getInits());
+      return success();
+    }
     rewriter.replaceOp(
         op, createSincosGeneric(rewriter, op.getLoc(), op.getFrequencies(),
                                 op.getAxesAttr(), op.getPositions(),
@@ -174,7 +178,10 @@ struct ConvertRotate : OpRewritePattern<RotateOp> {
       return rewriter.notifyMatchFailure(op, "not on tensors");
     SmallVector<Value> results;
     for (auto [input, init] : llvm::zip_equal(op.getInputs(), op.getInits()))
-      results.push_back(RotatedTensor(rewriter, op, input, init).rotate());
+      results.push_back(
+          isEmptyTensor(init)
+              ? init
+              : RotatedTensor(rewriter, op, input, init).rotate());
     rewriter.replaceOp(op, results);
     return success();
   }

@@ -59,6 +59,10 @@ static Value toI64(OpBuilder &builder, Location loc, Value value) {
   return arith::ExtSIOp::create(builder, loc, builder.getI64Type(), value);
 }
 
+bool mlir::posenc::isEmptyTensor(Value tensor) {
+  return llvm::is_contained(cast<ShapedType>(tensor.getType()).getShape(), 0);
+}
+
 linalg::GenericOp mlir::posenc::createSincosGeneric(
     OpBuilder &builder, Location loc, FrequenciesAttr frequencies,
     AxesAttr axes, Value positions, Value cosInit, Value sinInit) {

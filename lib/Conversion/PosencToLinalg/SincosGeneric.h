@@ -24,6 +24,9 @@ linalg::GenericOp createSincosGeneric(OpBuilder &builder, Location loc,
                                       AxesAttr axes, Value positions,
                                       Value cosInit, Value sinInit);
 
+/// Whether a tensor has no elements by its type: slices of it are not valid.
+bool isEmptyTensor(Value tensor);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_LIB_CONVERSION_POSENCTOLINALG_SINCOSGENERIC_H

@@ -37,6 +37,10 @@ struct ConvertSinusoidal : OpRewritePattern<SinusoidalOp> {
       return rewriter.notifyMatchFailure(op, "not on tensors");
     Location loc = op.getLoc();
     Value table = op.getInits().front();
+    if (isEmptyTensor(table)) {
+      rewriter.replaceOp(op, table);
+      return success();
+    }
     auto type = cast<RankedTensorType>(table.getType());
     int64_t numPairs = op.getFrequencies().getNumPairs();
     SmallVector<OpFoldResult> sizes =
