@@ -62,8 +62,8 @@ private:
 static constexpr llvm::StringLiteral kLibc[] = {
     "abort", "aligned_alloc", "bcmp", "free", "malloc", "memcmp", "memcpy",
     "memmove", "memset", "puts",
-    // The prelude for GPUs.
-    "dlerror", "dlopen", "dlsym"};
+    // The prelude, with threads and for GPUs.
+    "getpid", "dlerror", "dlopen", "dlsym"};
 
 /// What Prelude.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {

@@ -8,9 +8,10 @@
 
 /* Compiled to LLVM bitcode with the project and linked into each library that
  * posenc-compile makes, and into what posenc-run compiles in memory. It has
- * no state but the host's parallel loop and what it knows of GPUs, allocates
- * nothing, and calls nothing but libgomp, and that only with POSENC_OPENMP; and
- * for GPUs the driver, which it opens. */
+ * no state but the host's parallel loop, the process whose threads it uses and
+ * what it knows of GPUs, allocates nothing, and calls nothing but libgomp and
+ * getpid, and these only with POSENC_OPENMP; and for GPUs the driver, which it
+ * opens. */
 
 #include "Cpu.h"
 #include "Cuda.h"
@@ -75,6 +76,17 @@ extern void GOMP_parallel(void (*body)(void *), void *arg, unsigned numThreads,
 extern int omp_get_thread_num(void);
 extern int omp_get_num_threads(void);
 extern int omp_get_max_threads(void);
+extern int getpid(void);
+
+/* A child of fork has none of its parent's threads, for which libgomp would
+ * wait: once a process has used threads, its children do without. */
+static int mayUseThreads(void) {
+  static int owner;
+  int self = getpid(), seen = 0;
+  return __atomic_compare_exchange_n(&owner, &seen, self, 0, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED) ||
+         seen == self;
+}
 
 static void runThread(void *arg) {
   const struct Work *work = arg;
@@ -98,7 +110,7 @@ static void runAll(struct Work *work) {
       threads = work->numChunks;
     /* A chunk a thread keeps each thread's memory in one piece. */
     work->numChunks = threads;
-    if (threads > 1) {
+    if (threads > 1 && mayUseThreads()) {
       GOMP_parallel(runThread, work, (unsigned)threads, 0);
       return;
     }
