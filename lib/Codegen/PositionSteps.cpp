@@ -59,6 +59,11 @@ static int64_t getNumTurns(Type type, TableUse use, bool hasRuns) {
   return hasRuns && takesLong ? 2 : 0;
 }
 
+/// What f32 loses of the constants is nothing beside the rounding to 16 bits.
+static int64_t getNumParts(Type type, TableUse use) {
+  return use == TableUse::Rotation && type.getIntOrFloatBitWidth() > 16 ? 4 : 2;
+}
+
 static PhasePrecision getPrecision(Type type, TableUse use, bool hasRuns) {
   bool isAbsolute =
       use == TableUse::Rotation || (hasRuns && areProductsF32(type, use));
@@ -84,7 +89,7 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
       block(products.isF64() && length < kLongRow
                 ? std::min<int64_t>(length, 16)
                 : length),
-      numParts(use == TableUse::Rotation ? 4 : 2), limit(getLimit(type, use)) {
+      numParts(::getNumParts(type, use)), limit(getLimit(type, use)) {
   if (!runs)
     return;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
@@ -360,19 +365,41 @@ Value PositionSteps::isSmall(OpBuilder &builder, Location loc,
 }
 
 /// The bits of words that are set where an entry is large enough. For f32 these
-/// are bits of its exponent: all set from 2^-15 on, and below 2.
+/// are bits of its exponent: all set from 2^-15 on, and below 2. For bf16 each
+/// half of a word has one.
 uint32_t PositionSteps::getMarkBits() const {
-  return products.isF64() ? 0x38000000 : 0x40000000;
+  return products.isF64() ? 0x38000000 : 0x40004000;
 }
 
-Value PositionSteps::getMarks(OpBuilder &builder, Location loc, Value entry,
+/// From the first bf16 above the limit on: what is below must not be rounded to
+/// one that needs no look.
+Value PositionSteps::getMarksOfBF16(OpBuilder &builder, Location loc,
+                                    Value row) const {
+  int64_t words = cast<VectorType>(row.getType()).getNumElements() / 2;
+  Value bits = vector::BitCastOp::create(
+      builder, loc, VectorType::get({words}, builder.getI32Type()), row);
+  uint32_t missing = 0x4000 - ((getBits(limit) >> 16) + 1);
+  ElementwiseBuilder b(builder, loc, bits);
+  // Neither half carries into its sign.
+  return b.addi(bits, b.i32(missing << 16 | missing));
+}
+
+Value PositionSteps::getMarks(OpBuilder &builder, Location loc,
+                              const Entry &entry, ValueRange written,
                               Value first) const {
-  ElementwiseBuilder b(builder, loc, entry);
-  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), entry);
-  // Neither carries into the sign nor is carried from it.
-  if (!products.isF64())
-    bits = b.addi(bits, b.i32(getMarkBits() - getBits(limit)));
-  return orStill(builder, loc, bits, first);
+  bool isOneRow = written.size() == 1 && stillPairs.empty() &&
+                  getElementTypeOrSelf(written.front().getType()).isBF16();
+  if (isOneRow)
+    return getMarksOfBF16(builder, loc, written.front());
+  ElementwiseBuilder b(builder, loc, entry.cos);
+  auto getMark = [&](Value value) {
+    Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
+    if (!products.isF64())
+      bits = b.addi(bits, b.i32(0x40000000 - getBits(limit)));
+    return orStill(builder, loc, bits, first);
+  };
+  Value marks = b.andi(getMark(entry.cos), getMark(entry.sin));
+  return products.isF64() ? marks : b.ori(marks, b.i32(0x4000));
 }
 
 Value PositionSteps::isAnySmall(OpBuilder &builder, Location loc,

@@ -124,9 +124,10 @@ public:
   /// Whether entries of such magnitudes have to be mended.
   Value isSmall(OpBuilder &builder, Location loc, Value magnitude) const;
   /// Words of which `isAnySmall` can tell, by the `and` of many, whether any of
-  /// the entries may have to be mended: what takes least.
-  Value getMarks(OpBuilder &builder, Location loc, Value entry,
-                 Value first) const;
+  /// the entries may have to be mended: what takes least. `written` is what
+  /// becomes of them: one vector of bf16 has half the words.
+  Value getMarks(OpBuilder &builder, Location loc, const Entry &entry,
+                 ValueRange written, Value first) const;
   /// An i1.
   Value isAnySmall(OpBuilder &builder, Location loc, Value marks) const;
   /// The entry, from the phase where it is small.
@@ -155,6 +156,7 @@ private:
                                Value first, int64_t lanes) const;
   Entry round(OpBuilder &builder, Location loc, const Entry &entry) const;
   uint32_t getMarkBits() const;
+  Value getMarksOfBF16(OpBuilder &builder, Location loc, Value row) const;
   Value orStill(OpBuilder &builder, Location loc, Value words,
                 Value first) const;
 
@@ -169,7 +171,8 @@ private:
   /// of f64 would be read as fast as a table is written: where they are at the
   /// same place of a page, each load waits for a store.
   int64_t block;
-  /// The constants of a step: cos and sin; for a rotation also what f32 lost.
+  /// The constants of a step: cos and sin; for a rotation of more than 16 bits
+  /// also what f32 lost.
   int64_t numParts;
   /// Sums below are not precise enough; 0 for a rotation.
   double limit;

@@ -77,9 +77,9 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
 /// place of a page would wait for each other, to half the speed.
 void PositionTable::emitBoth(OpBuilder &builder, Location loc,
                              const Position &position, const Both &both,
-                             Pairs pairs, int64_t lanes, RunBody body) const {
+                             Pairs pairs, int64_t lanes, Writer writer) const {
   SmallVector<Value> marks;
-  // Writes the later ones' entries; of the earlier ones, cos and sin by turns.
+  // Writes the later ones' entries, and returns those of the earlier ones.
   auto emitBehind = [&](OpBuilder &b, Location l, Value number,
                         Vectors vectors) {
     SmallVector<Value> before;
@@ -89,21 +89,24 @@ void PositionTable::emitBoth(OpBuilder &builder, Location loc,
           createIndex(b, l, offset));
       auto [mine, other] = steps.rotateBoth(
           b, l, both.place, load(b, l, anchor, first, length), first);
-      body(b, l, both.behind, first, mine);
-      before.append({other.cos, other.sin});
-      addMarks(b, l, first, mine, marks);
-      addMarks(b, l, first, other, marks);
+      SmallVector<Value> behind = writer.finish(b, l, mine);
+      writer.write(b, l, both.behind, first, behind);
+      SmallVector<Value> finished = writer.finish(b, l, other);
+      llvm::append_range(before, finished);
+      addMarks(b, l, first, mine, behind, marks);
+      addMarks(b, l, first, other, finished, marks);
     }
     return before;
   };
   auto emitBefore = [&](OpBuilder &b, Location l, Value number, Vectors vectors,
                         ValueRange before) {
+    size_t ofVector = before.size() / vectors.size();
     for (auto [place, vector] : llvm::enumerate(vectors)) {
       Value first = b.createOrFold<arith::AddIOp>(
           l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
           createIndex(b, l, vector.first));
-      body(b, l, both.before, first,
-           {before[2 * place], before[2 * place + 1]});
+      writer.write(b, l, both.before, first,
+                   before.slice(place * ofVector, ofVector));
     }
   };
   int64_t group = kGroup * lanes, whole = pairs.count / group * group;
@@ -136,14 +139,14 @@ void PositionTable::emitBoth(OpBuilder &builder, Location loc,
                emitBehind(builder, loc, number, rest));
   }
   mendIfSmall(builder, loc, marks, [&](OpBuilder &b, Location l) {
-    mendBoth(b, l, position, both, pairs, lanes, body);
+    mendBoth(b, l, position, both, pairs, lanes, writer);
   });
 }
 
 /// One position after the other.
 void PositionTable::mendBoth(OpBuilder &builder, Location loc,
                              const Position &position, const Both &both,
-                             Pairs pairs, int64_t lanes, RunBody body) const {
+                             Pairs pairs, int64_t lanes, Writer writer) const {
   Value step = arith::SubIOp::create(builder, loc, both.behind, both.before);
   Value end = arith::AddIOp::create(builder, loc, both.behind,
                                     createIndex(builder, loc, 1));
@@ -152,18 +155,15 @@ void PositionTable::mendBoth(OpBuilder &builder, Location loc,
       [&](OpBuilder &b, Location l, Value which, ValueRange) {
         Value more = arith::IndexCastOp::create(b, l, b.getI64Type(), which);
         Value axis = arith::AddIOp::create(b, l, position.axes.front(), more);
-        mendPairs(
-            b, l, {{axis}, position.isShort}, pairs, lanes,
-            [&](OpBuilder &b2, Location l2, Value first, const Entry &entry) {
-              body(b2, l2, which, first, entry);
-            });
+        mendPairs(b, l, {{axis}, position.isShort}, which, pairs, lanes,
+                  writer);
         scf::YieldOp::create(b, l);
       });
 }
 
 void PositionTable::forEachEntryOfRun(OpBuilder &builder, Location loc,
                                       const Position &position, Pairs pairs,
-                                      int64_t lanes, RunBody body) const {
+                                      int64_t lanes, Writer writer) const {
   ensureAnchor(builder, loc, position, pairs, lanes);
   Value places = createIndex(builder, loc, steps.getNumPlaces());
   forEachIndex(
@@ -180,7 +180,7 @@ void PositionTable::forEachEntryOfRun(OpBuilder &builder, Location loc,
             [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
               Value first =
                   b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
-              emitBoth(b2, l2, position, both, {first, n}, lanes, body);
+              emitBoth(b2, l2, position, both, {first, n}, lanes, writer);
             });
       });
 }

@@ -247,33 +247,30 @@ void PositionTable::mendIfSmall(OpBuilder &builder, Location loc,
 }
 
 void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
-                             const Entry &entry,
+                             const Entry &entry, ValueRange finished,
                              SmallVectorImpl<Value> &marks) const {
   if (!steps.canBeSmall())
     return;
-  for (Value value : {entry.cos, entry.sin}) {
-    Value mark = steps.getMarks(builder, loc, value, first);
-    if (marks.empty() || marks.back().getType() != mark.getType())
-      marks.push_back(mark);
-    else
-      marks.back() = arith::AndIOp::create(builder, loc, marks.back(), mark);
-  }
+  Value mark = steps.getMarks(builder, loc, entry, finished, first);
+  if (marks.empty() || marks.back().getType() != mark.getType())
+    marks.push_back(mark);
+  else
+    marks.back() = arith::AndIOp::create(builder, loc, marks.back(), mark);
 }
 
 /// Emits `body` once more for vectors with small entries.
 void PositionTable::mendPairs(OpBuilder &builder, Location loc,
-                              const Position &position, Pairs pairs,
-                              int64_t lanes, Body body) const {
+                              const Position &position, Value behind,
+                              Pairs pairs, int64_t lanes, Writer writer) const {
   auto mend = [&](OpBuilder &b, Location l, Value number, int64_t n) {
     Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
     Entry entry =
         steps.rotate(b, l, position, load(b, l, anchor, first, n), first);
-    Value marks =
-        arith::AndIOp::create(b, l, steps.getMarks(b, l, entry.cos, first),
-                              steps.getMarks(b, l, entry.sin, first));
     scf::IfOp::create(
-        b, l, steps.isAnySmall(b, l, marks), [&](OpBuilder &b2, Location l2) {
-          body(b2, l2, first, steps.mend(b2, l2, position, first, entry));
+        b, l, steps.isAnySmall(b, l, steps.getMarks(b, l, entry, {}, first)),
+        [&](OpBuilder &b2, Location l2) {
+          Entry exact = steps.mend(b2, l2, position, first, entry);
+          writer.write(b2, l2, behind, first, writer.finish(b2, l2, exact));
           scf::YieldOp::create(b2, l2);
         });
   };
@@ -283,7 +280,7 @@ void PositionTable::mendPairs(OpBuilder &builder, Location loc,
 /// From the anchor in memory.
 void PositionTable::emitRow(OpBuilder &builder, Location loc,
                             const Position &position, Pairs pairs,
-                            int64_t lanes, Body body) const {
+                            int64_t lanes, Writer writer) const {
   auto emitGroup = [&](OpBuilder &b, Location l, Value first, Vectors vectors) {
     SmallVector<Value> marks;
     for (auto [offset, length] : vectors) {
@@ -291,27 +288,45 @@ void PositionTable::emitRow(OpBuilder &builder, Location loc,
           b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
       Entry entry =
           steps.rotate(b, l, position, load(b, l, anchor, mine, length), mine);
-      body(b, l, mine, entry);
-      addMarks(b, l, mine, entry, marks);
+      SmallVector<Value> finished = writer.finish(b, l, entry);
+      writer.write(b, l, /*behind=*/{}, mine, finished);
+      addMarks(b, l, mine, entry, finished, marks);
     }
     return marks;
   };
-  forEachVector(builder, loc, pairs.count, kChunk,
-                [&](OpBuilder &b, Location l, Value number, int64_t n) {
-                  Pairs mine{
-                      b.createOrFold<arith::AddIOp>(l, pairs.first, number), n};
-                  emitAndMend(b, l, mine, lanes, emitGroup,
-                              [&](OpBuilder &b2, Location l2) {
-                                mendPairs(b2, l2, position, mine, lanes, body);
-                              });
-                });
+  forEachVector(
+      builder, loc, pairs.count, kChunk,
+      [&](OpBuilder &b, Location l, Value number, int64_t n) {
+        Pairs mine{b.createOrFold<arith::AddIOp>(l, pairs.first, number), n};
+        emitAndMend(
+            b, l, mine, lanes, emitGroup, [&](OpBuilder &b2, Location l2) {
+              mendPairs(b2, l2, position, /*behind=*/{}, mine, lanes, writer);
+            });
+      });
+}
+
+void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
+                                 const Position &position, Pairs pairs,
+                                 int64_t lanes, Writer writer) const {
+  if (!steps.hasRuns())
+    return forEachPhase(
+        builder, loc, position, pairs, lanes,
+        [&](OpBuilder &b, Location l, Value first, const Entry &entry) {
+          writer.write(b, l, /*behind=*/{}, first, writer.finish(b, l, entry));
+        });
+  ensureAnchor(builder, loc, position, pairs, lanes);
+  emitRow(builder, loc, position, pairs, lanes, writer);
 }
 
 void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
                                  const Position &position, Pairs pairs,
                                  int64_t lanes, Body body) const {
-  if (!steps.hasRuns())
-    return forEachPhase(builder, loc, position, pairs, lanes, body);
-  ensureAnchor(builder, loc, position, pairs, lanes);
-  emitRow(builder, loc, position, pairs, lanes, body);
+  auto finish = [](OpBuilder &, Location, const Entry &entry) {
+    return SmallVector<Value>{entry.cos, entry.sin};
+  };
+  auto write = [&](OpBuilder &b, Location l, Value, Value first,
+                   ValueRange entries) {
+    body(b, l, first, {entries[0], entries[1]});
+  };
+  forEachEntry(builder, loc, position, pairs, lanes, Writer{finish, write});
 }

@@ -38,6 +38,18 @@ public:
   using Body = function_ref<void(OpBuilder &, Location, Value first,
                                  const Entry &entry)>;
 
+  /// What becomes of vectors of entries.
+  struct Writer {
+    /// What is written of a vector of pairs: rounded, in the order of a row.
+    function_ref<SmallVector<Value>(OpBuilder &, Location, const Entry &)>
+        finish;
+    /// Writes that for the pairs from number `first` on; `behind` is how far
+    /// the position is behind the first of a run, and null for one alone.
+    function_ref<void(OpBuilder &, Location, Value behind, Value first,
+                      ValueRange finished)>
+        write;
+  };
+
   /// The position at loop indices `indices`.
   Position loadPosition(OpBuilder &builder, Location loc, Value positions,
                         ValueRange indices) const {
@@ -53,6 +65,8 @@ public:
   /// the first and their cos and sin; a second time for those to be mended.
   void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
                     Pairs pairs, int64_t lanes, Body body) const;
+  void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
+                    Pairs pairs, int64_t lanes, Writer writer) const;
 
   /// Pairs whose entries are looked at together: one to be mended means another
   /// look at each.
@@ -65,13 +79,10 @@ public:
   /// consecutive positions, from `position` on. `left` is how many there are.
   Value isAtRun(OpBuilder &builder, Location loc, Value positions,
                 ValueRange indices, const Position &position, Value left) const;
-  /// The same as `forEachEntry` for the positions of a run, from `position` on;
-  /// `body` also gets how far behind it the position is.
-  using RunBody = function_ref<void(OpBuilder &, Location, Value behind,
-                                    Value first, const Entry &entry)>;
+  /// The same as `forEachEntry` for the positions of a run, from `position` on.
   void forEachEntryOfRun(OpBuilder &builder, Location loc,
                          const Position &position, Pairs pairs, int64_t lanes,
-                         RunBody body) const;
+                         Writer writer) const;
 
   Pairs getAll(OpBuilder &builder, Location loc) const;
 
@@ -114,7 +125,8 @@ private:
   void mendIfSmall(OpBuilder &builder, Location loc, ValueRange marks,
                    Mend mend) const;
   void addMarks(OpBuilder &builder, Location loc, Value first,
-                const Entry &entry, SmallVectorImpl<Value> &marks) const;
+                const Entry &entry, ValueRange finished,
+                SmallVectorImpl<Value> &marks) const;
 
   /// Two positions of a run that have the same constants: those of a place,
   /// behind the middle and before it.
@@ -123,14 +135,14 @@ private:
   };
   void emitBoth(OpBuilder &builder, Location loc, const Position &position,
                 const Both &both, Pairs pairs, int64_t lanes,
-                RunBody body) const;
+                Writer writer) const;
   void mendBoth(OpBuilder &builder, Location loc, const Position &position,
                 const Both &both, Pairs pairs, int64_t lanes,
-                RunBody body) const;
+                Writer writer) const;
   void emitRow(OpBuilder &builder, Location loc, const Position &position,
-               Pairs pairs, int64_t lanes, Body body) const;
+               Pairs pairs, int64_t lanes, Writer writer) const;
   void mendPairs(OpBuilder &builder, Location loc, const Position &position,
-                 Pairs pairs, int64_t lanes, Body body) const;
+                 Value behind, Pairs pairs, int64_t lanes, Writer writer) const;
 
   PositionSteps steps;
   bool takesRuns;

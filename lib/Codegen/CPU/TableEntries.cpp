@@ -173,14 +173,15 @@ void TableEntries::writeRow(OpBuilder &builder, Location loc,
                             const PositionTable::Position &position,
                             ValueRange outputs, ValueRange loops,
                             PositionTable::Pairs pairs, Access access,
-                            WriteVector write) const {
+                            VectorWriter writer) const {
   if (access == Access::Streamed && !loops.empty())
     askAheadOfRow(builder, loc, outputs, loops, pairs);
+  auto write = [&](OpBuilder &b, Location l, Value, Value pair,
+                   ValueRange finished) {
+    writer.write(b, l, finished, loops, pair, access);
+  };
   table.forEachEntry(builder, loc, position, pairs, lanes,
-                     [&](OpBuilder &b, Location l, Value pair,
-                         const PositionTable::Entry &entry) {
-                       write(b, l, entry, loops, pair, access);
-                     });
+                     PositionTable::Writer{writer.finish, write});
 }
 
 /// Positions of a run together where there are all of them, one after the
@@ -188,7 +189,7 @@ void TableEntries::writeRow(OpBuilder &builder, Location loc,
 void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
                              ValueRange outputs, ArrayRef<Value> sizes,
                              PositionTable::Pairs pairs, Access access,
-                             WriteVector write) const {
+                             VectorWriter writer) const {
   auto constant = [](OpBuilder &b, Location l, int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, l, value);
   };
@@ -201,18 +202,18 @@ void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
         [&](OpBuilder &b2, Location l2) {
           if (access == Access::Streamed)
             askAheadOfRun(b2, l2, outputs, loops, pairs);
-          table.forEachEntryOfRun(
-              b2, l2, position, pairs, lanes,
-              [&](OpBuilder &b3, Location l3, Value behind, Value pair,
-                  const PositionTable::Entry &entry) {
-                SmallVector<Value> at(loops);
-                at.back() = arith::AddIOp::create(b3, l3, at.back(), behind);
-                write(b3, l3, entry, at, pair, access);
-              });
+          auto write = [&](OpBuilder &b3, Location l3, Value behind, Value pair,
+                           ValueRange finished) {
+            SmallVector<Value> at(loops);
+            at.back() = arith::AddIOp::create(b3, l3, at.back(), behind);
+            writer.write(b3, l3, finished, at, pair, access);
+          };
+          table.forEachEntryOfRun(b2, l2, position, pairs, lanes,
+                                  {writer.finish, write});
           scf::YieldOp::create(b2, l2, constant(b2, l2, table.getRun()));
         },
         [&](OpBuilder &b2, Location l2) {
-          writeRow(b2, l2, position, outputs, loops, pairs, access, write);
+          writeRow(b2, l2, position, outputs, loops, pairs, access, writer);
           scf::YieldOp::create(b2, l2, constant(b2, l2, 1));
         });
     return branch.getResult(0);
@@ -242,7 +243,7 @@ void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
 
 void TableEntries::writeRows(OpBuilder &builder, Value positions,
                              ValueRange outputs, bool mayStream,
-                             WriteVector write) const {
+                             VectorWriter writer) const {
   Location loc = op->getLoc();
   SmallVector<Value> sizes = getLoopSizes(builder, op);
   auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
@@ -251,11 +252,11 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
     std::optional<int64_t> count =
         sizes.empty() ? 1 : getConstantIntValue(sizes.back());
     if (table.canTakeRuns() && (!count || *count >= table.getRun()))
-      return writeRuns(b, l, positions, outputs, sizes, pairs, access, write);
+      return writeRuns(b, l, positions, outputs, sizes, pairs, access, writer);
     forEachIndex(
         b, l, sizes, [&](OpBuilder &b2, Location l2, ValueRange loops) {
           writeRow(b2, l2, table.loadPosition(b2, l2, positions, loops),
-                   outputs, loops, pairs, access, write);
+                   outputs, loops, pairs, access, writer);
         });
   };
   chooseAccess(builder, loc, /*inputs=*/{}, outputs, target, mayStream,
@@ -270,20 +271,20 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
 
 void TableEntries::writeZipped(OpBuilder &builder, Value positions,
                                Value output) const {
-  writeRows(builder, positions, output, /*mayStream=*/true,
-            [&](OpBuilder &b, Location l, const PositionTable::Entry &entry,
-                ValueRange loops, Value pair, Access access) {
-              Value row;
-              if (element.isBF16()) {
-                row = joinEntries(b, l, {entry.sin, entry.cos});
-              } else {
-                row = round(b, l, zip(b, l, entry.sin, entry.cos));
-              }
-              SmallVector<Value> at(loops);
-              at.push_back(b.createOrFold<arith::MulIOp>(
-                  l, pair, arith::ConstantIndexOp::create(b, l, 2)));
-              storeRow(b, l, row, output, at, target, access);
-            });
+  auto finish = [&](OpBuilder &b, Location l,
+                    const PositionTable::Entry &entry) -> SmallVector<Value> {
+    if (element.isBF16())
+      return {joinEntries(b, l, {entry.sin, entry.cos})};
+    return {round(b, l, zip(b, l, entry.sin, entry.cos))};
+  };
+  auto write = [&](OpBuilder &b, Location l, ValueRange row, ValueRange loops,
+                   Value pair, Access access) {
+    SmallVector<Value> at(loops);
+    at.push_back(b.createOrFold<arith::MulIOp>(
+        l, pair, arith::ConstantIndexOp::create(b, l, 2)));
+    storeRow(b, l, row.front(), output, at, target, access);
+  };
+  writeRows(builder, positions, output, /*mayStream=*/true, {finish, write});
 }
 
 void TableEntries::writeApart(OpBuilder &builder, Value positions, Place cos,
@@ -295,18 +296,20 @@ void TableEntries::writeApart(OpBuilder &builder, Value positions, Place cos,
   SmallVector<Value> outputs{cos.memref};
   if (sin.memref != cos.memref)
     outputs.push_back(sin.memref);
-  writeRows(
-      builder, positions, outputs, isAligned(cos) && isAligned(sin),
-      [&](OpBuilder &b, Location l, const PositionTable::Entry &entry,
-          ValueRange loops, Value pair, Access access) {
-        auto write = [&](Value entries, Place place) {
-          SmallVector<Value> at(loops);
-          at.push_back(b.createOrFold<arith::AddIOp>(
-              l, pair, arith::ConstantIndexOp::create(b, l, place.firstLane)));
-          storeRow(b, l, round(b, l, entries), place.memref, at, target,
-                   access);
-        };
-        write(entry.cos, cos);
-        write(entry.sin, sin);
-      });
+  std::array<Place, 2> places{cos, sin};
+  auto finish = [&](OpBuilder &b, Location l,
+                    const PositionTable::Entry &entry) -> SmallVector<Value> {
+    return {round(b, l, entry.cos), round(b, l, entry.sin)};
+  };
+  auto write = [&](OpBuilder &b, Location l, ValueRange rows, ValueRange loops,
+                   Value pair, Access access) {
+    for (auto [entries, place] : llvm::zip_equal(rows, places)) {
+      SmallVector<Value> at(loops);
+      at.push_back(b.createOrFold<arith::AddIOp>(
+          l, pair, arith::ConstantIndexOp::create(b, l, place.firstLane)));
+      storeRow(b, l, entries, place.memref, at, target, access);
+    }
+  };
+  writeRows(builder, positions, outputs, isAligned(cos) && isAligned(sin),
+            {finish, write});
 }

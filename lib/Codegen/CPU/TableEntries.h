@@ -35,9 +35,15 @@ public:
                   Place sin) const;
 
 private:
-  using WriteVector =
-      function_ref<void(OpBuilder &, Location, const PositionTable::Entry &,
-                        ValueRange loops, Value pair, Access)>;
+  /// What is written of a vector of pairs, and how.
+  struct VectorWriter {
+    function_ref<SmallVector<Value>(OpBuilder &, Location,
+                                    const PositionTable::Entry &)>
+        finish;
+    function_ref<void(OpBuilder &, Location, ValueRange finished,
+                      ValueRange loops, Value pair, Access)>
+        write;
+  };
   void askForPages(OpBuilder &builder, Location loc, Value memref,
                    ValueRange loops, PositionTable::Pairs pairs) const;
   void askAheadOfRow(OpBuilder &builder, Location loc, ValueRange outputs,
@@ -47,13 +53,13 @@ private:
   void writeRow(OpBuilder &builder, Location loc,
                 const PositionTable::Position &position, ValueRange outputs,
                 ValueRange loops, PositionTable::Pairs pairs, Access access,
-                WriteVector write) const;
+                VectorWriter writer) const;
   void writeRuns(OpBuilder &builder, Location loc, Value positions,
                  ValueRange outputs, ArrayRef<Value> sizes,
                  PositionTable::Pairs pairs, Access access,
-                 WriteVector write) const;
+                 VectorWriter writer) const;
   void writeRows(OpBuilder &builder, Value positions, ValueRange outputs,
-                 bool mayStream, WriteVector write) const;
+                 bool mayStream, VectorWriter writer) const;
   Value round(OpBuilder &builder, Location loc, Value entries) const;
   Value zip(OpBuilder &builder, Location loc, Value even, Value odd) const;
 
