@@ -36,6 +36,9 @@ public:
   Value i64(int64_t value) {
     return constant(builder.getI64IntegerAttr(value));
   }
+  Value i16(uint16_t value) {
+    return constant(builder.getI16IntegerAttr(static_cast<int16_t>(value)));
+  }
   Value i32(uint32_t value) {
     return constant(builder.getI32IntegerAttr(static_cast<int32_t>(value)));
   }
@@ -61,6 +64,7 @@ public:
   Value mul(Value a, Value b) { return binary<arith::MulFOp>(a, b); }
   Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
   Value addi(Value a, Value b) { return binary<arith::AddIOp>(a, b); }
+  Value subi(Value a, Value b) { return binary<arith::SubIOp>(a, b); }
   Value muli(Value a, Value b) { return binary<arith::MulIOp>(a, b); }
   Value andi(Value a, Value b) { return binary<arith::AndIOp>(a, b); }
   Value ori(Value a, Value b) { return binary<arith::OrIOp>(a, b); }

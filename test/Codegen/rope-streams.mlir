@@ -32,6 +32,22 @@ func.func @large(%x: memref<?x32x128xf32>, %p: memref<?xi64>) {
   return
 }
 
+// Rows of 16 bits that go past the cache are taken from two places, each line
+// asked for once, 12 rows ahead. Within the same memory it is four.
+// CHECK-LABEL: func.func @narrow
+// CHECK: scf.if
+// CHECK: arith.ceildivui %{{.*}}, %c2
+// CHECK: %[[AHEAD:.*]] = arith.addi %{{.*}}, %c12
+// CHECK: memref.prefetch %{{.*}}[%{{.*}}, %[[AHEAD]], %{{.*}}]
+// CHECK: memref.prefetch
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.store {{.*}}nontemporal = true
+// CHECK: arith.ceildivui %{{.*}}, %c4
+func.func @narrow(%x: memref<?x32x128xbf16>, %y: memref<?x32x128xbf16>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 128> ins(%x : memref<?x32x128xbf16>) positions(%p : memref<?xi64>) dims = [0] outs(%y : memref<?x32x128xbf16>)
+  return
+}
+
 // 32 positions of 1 KiB are not far enough from each other.
 // CHECK-LABEL: func.func @small
 // CHECK-NOT: arith.ceildivui %{{.*}}, %c4

@@ -17,7 +17,7 @@
 // CHECK: else
 // CHECK: gpu.launch_func @kernels::@half_narrow
 // CHECK-LABEL: gpu.module @kernels
-// CHECK: memref.global "private" constant @steps : memref<4096xf32>
+// CHECK: memref.global "private" constant @steps : memref<2048xf32>
 
 // 40 rows of 8 columns are 5 for each of 64 threads. All are on their way
 // before the table is filled, and none is stored before.

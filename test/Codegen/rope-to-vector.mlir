@@ -97,7 +97,8 @@ func.func @interleaved(%x: memref<4x2x32xf16>, %p: memref<4xi64>) {
 // CHECK: arith.shli %[[WORDS]], %{{.*}} : vector<8xi32>
 // CHECK: arith.andi %[[WORDS]], %{{.*}} : vector<8xi32>
 // CHECK-NOT: arith.truncf
-// CHECK: vector.bitcast %{{.*}} : vector<8xi32> to vector<16xbf16>
+// CHECK: vector.bitcast %{{.*}} : vector<8xi32> to vector<16xi16>
+// CHECK: vector.bitcast %{{.*}} : vector<16xi16> to vector<16xbf16>
 func.func @bf16_interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
   posenc.rope interleaved #posenc.frequencies<dim = 32> ins(%x : memref<4x2x32xbf16>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x2x32xbf16>)
   return
@@ -110,7 +111,7 @@ func.func @bf16_interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
 // CHECK: memref.global "private" constant @axis_of_pair : memref<18xi32> = dense<[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1]>
 // CHECK-LABEL: func.func @bf16_half
 // CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
-// CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<8xi32> to vector<16xbf16>
+// CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<16xi16> to vector<16xbf16>
 // CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<2xbf16> to vector<1xi32>
 func.func @bf16_half(%x: memref<4x2x36xbf16>, %p: memref<2x4xi64>) {
   posenc.rope half #posenc.frequencies<dim = 36> axes #posenc.axes<interleaved, [9, 9]> ins(%x : memref<4x2x36xbf16>) positions(%p : memref<2x4xi64>) dims = [0] outs(%x : memref<4x2x36xbf16>)

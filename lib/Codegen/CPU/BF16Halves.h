@@ -26,18 +26,14 @@ struct BF16Halves {
 /// The even and the odd elements of a vector of bf16 of even length, in f32.
 BF16Halves splitBF16(OpBuilder &builder, Location loc, Value value);
 
-/// f32 rounded to the nearest even bf16, which is the upper half of the words.
-/// A NaN must have nothing in its lower 16 bits, from where a carry would go
-/// through it: one that came from a bf16, or that the processor makes itself,
-/// has not.
-Value roundBF16(OpBuilder &builder, Location loc, Value value);
-
 /// The bf16 in the upper halves of words, side by side.
 Value joinRoundedBF16(OpBuilder &builder, Location loc, BF16Halves bits);
 
-/// The inverse of `splitBF16`, rounded, on all processors alike: the
-/// instructions of some flush subnormals, and make LLVM take back streaming
-/// stores.
+/// The inverse of `splitBF16`, rounded to the nearest even, on all processors
+/// alike: the instructions of some flush subnormals, and make LLVM take back
+/// streaming stores. A NaN must have nothing in its lower 16 bits, from where a
+/// carry would go through it: one that came from a bf16, or that the processor
+/// makes itself, has not.
 Value joinBF16(OpBuilder &builder, Location loc, BF16Halves halves);
 
 /// `[0, count)` in pieces of `lanes` (see `splitIntoVectors`), in each the even

@@ -62,6 +62,10 @@ struct PositionBlock {
 /// than at one, if they are far enough from each other.
 static constexpr int64_t kStreams = 4, kStreamedBlockBytes = 64 << 10;
 
+/// Elements of 16 bits take nearly as long to round as to be written past the
+/// cache, so that no load may wait: from two places, asked for so far ahead.
+static constexpr int64_t kNarrowStreams = 2, kNarrowAhead = 3 << 10;
+
 static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
                              int64_t positions) {
   int64_t bytes = positions * type.getElementTypeBitWidth() / 8;
@@ -75,12 +79,13 @@ static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
   return bytes >= kStreamedBlockBytes;
 }
 
-/// Emits `body` for all rows of `count` slots, in turn for each quarter of
-/// them.
+/// Emits `body` for all rows of `count` slots, in turn for each of so many
+/// parts of them.
 static void forEachInStreams(
-    OpBuilder &builder, Location loc, Value count, ValueRange rowSizes,
+    OpBuilder &builder, Location loc, Value count, int64_t numStreams,
+    ValueRange rowSizes,
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> body) {
-  Value streams = arith::ConstantIndexOp::create(builder, loc, kStreams);
+  Value streams = arith::ConstantIndexOp::create(builder, loc, numStreams);
   Value length = arith::CeilDivUIOp::create(builder, loc, count, streams);
   forEachIndex(
       builder, loc, length, [&](OpBuilder &b, Location l, ValueRange first) {
@@ -118,7 +123,11 @@ static void rotateRows(OpBuilder &builder, Location loc,
                      rotation.isOfWholeRows(cast<MemRefType>(init.getType())) &&
                      isTakenInStreams(cast<MemRefType>(init.getType()), dims,
                                       block.positions);
-    RowRotation mine = inStreams ? rotation.withoutPrefetch() : rotation;
+    bool isNarrow = access == Access::Streamed &&
+                    getElementTypeOrSelf(init).getIntOrFloatBitWidth() == 16;
+    RowRotation mine = inStreams
+                           ? rotation.withPrefetch(isNarrow ? kNarrowAhead : 0)
+                           : rotation;
     auto rotate = [&, input = input, init = init](OpBuilder &b, Location l,
                                                   Value slot,
                                                   ValueRange rowIndices) {
@@ -131,7 +140,8 @@ static void rotateRows(OpBuilder &builder, Location loc,
       mine.at(slot).rotateRow(b, l, input, init, at, access);
     };
     if (inStreams) {
-      forEachInStreams(builder, loc, block.count, sizes, rotate);
+      forEachInStreams(builder, loc, block.count,
+                       isNarrow ? kNarrowStreams : kStreams, sizes, rotate);
       continue;
     }
     // The loop over what lies side by side is the innermost one.
@@ -208,8 +218,8 @@ static void convertRope(OpBuilder &builder, RopeOp op,
                        op.getFrequencies().getDim(), op.getOffset(), element,
                        positionsPerBlock, target);
   PositionTable table(builder, op, op.getFrequencies(), op.getAxesAttr(),
-                      op.getInverse(), rotation.getComputeType(),
-                      TableUse::Rotation, rotation.getOrder());
+                      op.getInverse(), element, TableUse::Rotation,
+                      rotation.getOrder());
   rotateAll(
       builder, op, op.getInputs(), op.getInits(), op.getDims(), rotation,
       positionsPerBlock, target,

@@ -165,22 +165,33 @@ RowRotation::Lanes RowRotation::rotateHalf(OpBuilder &builder, Location loc,
   return {newX, narrow(builder, loc, result.y)};
 }
 
+/// A streamed line must not wait half written.
+int64_t RowRotation::getLanesTogether(Access access) const {
+  if (access != Access::Streamed)
+    return rowLanes;
+  return std::max(rowLanes, kLineBytes * 8 / element.getIntOrFloatBitWidth());
+}
+
+/// For a part of lanes that are written together: their lines are asked for
+/// once each.
+RowRotation RowRotation::ofPiece(int64_t first, Access access) const {
+  bool isWithinLine =
+      first * element.getIntOrFloatBitWidth() % (8 * kLineBytes) != 0;
+  return access == Access::Streamed && isWithinLine ? withPrefetch(0) : *this;
+}
+
 void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
                                Value output, ValueRange indices,
                                Access access) const {
-  // A streamed line must not wait half written.
-  int64_t together = rowLanes;
-  if (access == Access::Streamed)
-    together =
-        std::max(together, kLineBytes * 8 / element.getIntOrFloatBitWidth());
   forEachVector(
-      builder, loc, rotaryDim / 2, together,
+      builder, loc, rotaryDim / 2, getLanesTogether(access),
       [&](OpBuilder &b, Location l, Value first, int64_t length) {
         SmallVector<std::pair<Value, Lanes>> results;
         for (auto [number, mine] : splitIntoVectors(length, rowLanes)) {
           Value pair = offsetIndex(b, l, first, number);
-          results.push_back(
-              {pair, rotateHalf(b, l, input, indices, pair, mine, access)});
+          results.push_back({pair, ofPiece(number, access)
+                                       .rotateHalf(b, l, input, indices, pair,
+                                                   mine, access)});
         }
         auto store = [&](Value lanes, Value pair, int64_t half) {
           SmallVector<Value> at =
@@ -194,10 +205,10 @@ void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
       });
 }
 
-void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
-                                    Value input, Value output,
-                                    ValueRange indices, Value lane,
-                                    int64_t length, Access access) const {
+Value RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
+                                     Value input, ValueRange indices,
+                                     Value lane, int64_t length,
+                                     Access access) const {
   SmallVector<Value> at =
       append(indices, offsetIndex(builder, loc, lane, offset));
   Value row = loadRow(builder, loc, input, at, length, target, access);
@@ -207,9 +218,7 @@ void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
     BF16Halves halves = splitBF16(builder, loc, row);
     Lanes result =
         rotate(builder, loc, {halves.even, halves.odd}, pair, length / 2);
-    Value joined = joinBF16(builder, loc, {result.x, result.y});
-    storeRow(builder, loc, joined, output, at, target, access);
-    return;
+    return joinBF16(builder, loc, {result.x, result.y});
   }
   Value x = widen(builder, loc, row);
   SmallVector<int64_t> neighbours;
@@ -219,9 +228,25 @@ void RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
   ElementwiseBuilder b(builder, loc, x);
   Value c = loadEntries(builder, loc, cosTable, lane, length);
   Value s = loadEntries(builder, loc, sinTable, lane, length);
-  Value result = b.fma(x, c, b.mul(swapped, s));
-  storeRow(builder, loc, narrow(builder, loc, result), output, at, target,
-           access);
+  return narrow(builder, loc, b.fma(x, c, b.mul(swapped, s)));
+}
+
+void RowRotation::rotatePairs(OpBuilder &builder, Location loc, Value input,
+                              Value output, ValueRange indices,
+                              Access access) const {
+  forEachVector(
+      builder, loc, rotaryDim, getLanesTogether(access),
+      [&](OpBuilder &b, Location l, Value first, int64_t length) {
+        for (auto [number, mine] : splitIntoVectors(length, rowLanes)) {
+          Value lane = offsetIndex(b, l, first, number);
+          Value result =
+              ofPiece(number, access)
+                  .rotateInterleaved(b, l, input, indices, lane, mine, access);
+          SmallVector<Value> at =
+              append(indices, offsetIndex(b, l, lane, offset));
+          storeRow(b, l, result, output, at, target, access);
+        }
+      });
 }
 
 void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,
@@ -250,11 +275,7 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
   if (form == Form::Half || form == Form::SplitHalf)
     rotateHalves(builder, loc, input, output, indices, access);
   else
-    forEachVector(builder, loc, rotaryDim, rowLanes,
-                  [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-                    rotateInterleaved(b, l, input, output, indices, lane,
-                                      length, access);
-                  });
+    rotatePairs(builder, loc, input, output, indices, access);
 
   // Lanes outside of the window pass through, which in place is nothing to do.
   int64_t size = cast<MemRefType>(input.getType()).getShape().back();

@@ -49,10 +49,10 @@ public:
   bool isOfWholeRows(MemRefType type) const {
     return type.getShape().back() == rotaryDim;
   }
-  /// The same, asking for nothing ahead.
-  RowRotation withoutPrefetch() const {
+  /// The same, asking for what is so many bytes ahead; 0: for nothing.
+  RowRotation withPrefetch(uint64_t distance) const {
     RowRotation result = *this;
-    result.target.prefetchDistance = 0;
+    result.target.prefetchDistance = distance;
     return result;
   }
 
@@ -95,9 +95,13 @@ private:
                    Access access) const;
   void rotateHalves(OpBuilder &builder, Location loc, Value input, Value output,
                     ValueRange indices, Access access) const;
-  void rotateInterleaved(OpBuilder &builder, Location loc, Value input,
-                         Value output, ValueRange indices, Value lane,
-                         int64_t length, Access access) const;
+  Value rotateInterleaved(OpBuilder &builder, Location loc, Value input,
+                          ValueRange indices, Value lane, int64_t length,
+                          Access access) const;
+  void rotatePairs(OpBuilder &builder, Location loc, Value input, Value output,
+                   ValueRange indices, Access access) const;
+  int64_t getLanesTogether(Access access) const;
+  RowRotation ofPiece(int64_t first, Access access) const;
   Value widen(OpBuilder &builder, Location loc, Value value) const;
   Value narrow(OpBuilder &builder, Location loc, Value value) const;
   Value loadEntries(OpBuilder &builder, Location loc, Value table, Value entry,

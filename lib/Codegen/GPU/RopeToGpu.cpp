@@ -96,7 +96,7 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
         SharedTable table(kernel, cut.positions, rotaryDim / 2,
                           rotation.compute);
         PositionSteps steps(host, kernel.getFunction(), op.getFrequencies(),
-                            op.getAxesAttr(), op.getInverse(), rotation.compute,
+                            op.getAxesAttr(), op.getInverse(), rotation.element,
                             TableUse::Rotation,
                             llvm::to_vector(llvm::seq(rotaryDim / 2)));
         rows.emit(table, [&](OpBuilder &b, Location l, ValueRange loops,
