@@ -158,16 +158,21 @@ func.func @distances(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x
 
 // One query: keys are read where they are, two at a time, for all four heads, a
 // page of them between two pages of values. Beside the products with keys lines
-// of the values are asked for, beside those with values the next keys. Scores
-// and weights have loops of their own, and the maximum seldom changes.
+// of the values are asked for, beside those with values the next keys, in both
+// cases up to the end of a page of the memory. Scores and weights have loops of
+// their own, and the maximum seldom changes.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x1x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x1x128xf32>)
 // CHECK: %[[SHARED:.*]] = memref.alloca() {alignment = 64 : i64, shared}
 // CHECK: scf.forall (%{{.*}}, %{{.*}}) in (%{{.*}}, %[[SHARES:.*]]) {
 // CHECK: scf.for {{.*}} step %c8 {
+// CHECK: memref.extract_aligned_pointer_as_index %[[V]]
+// CHECK: %[[BYTES:.*]] = arith.andi %{{.*}}, %c4095
+// CHECK: arith.divui %[[BYTES]], %c4
+// CHECK: %[[PAGES:.*]] = memref.reinterpret_cast %{{.*}} strides: [%{{.*}}, %{{.*}}, 128, 1]
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
 // CHECK-NOT: memref.prefetch %[[K]]
-// CHECK-COUNT-8: memref.prefetch %[[V]]
+// CHECK-COUNT-8: memref.prefetch %[[PAGES]]
 // CHECK-NEXT: %[[HALF:.*]]:8 = scf.for {{.*}} = %c0 to %c64 step %c16 iter_args
 // CHECK-NEXT: vector.load %[[K]]
 // CHECK-NEXT: vector.load %[[K]]
@@ -175,7 +180,7 @@ func.func @distances(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x
 // CHECK: scf.yield
 // CHECK-NEXT: loop_annotation
 // CHECK-NOT: memref.prefetch %[[K]]
-// CHECK-COUNT-8: memref.prefetch %[[V]]
+// CHECK-COUNT-8: memref.prefetch %[[PAGES]]
 // CHECK-NEXT: scf.for {{.*}} = %c64 to %c128 step %c16 iter_args({{.*}} = %[[HALF]]#0
 // CHECK-COUNT-4: arith.addf
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
@@ -186,9 +191,11 @@ func.func @distances(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x
 // CHECK: scf.if %[[ISANY]] -> (vector<8xf32>) {
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 iter_args
 // CHECK: } else {
+// CHECK: memref.extract_aligned_pointer_as_index %[[K]]
+// CHECK: %[[NEXT:.*]] = memref.reinterpret_cast
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c1 {
-// CHECK: memref.prefetch %[[K]]
-// CHECK-NOT: memref.prefetch %[[V]]
+// CHECK: memref.prefetch %[[NEXT]]
+// CHECK-NOT: memref.prefetch
 // CHECK: vector.load %[[V]]
 // CHECK-COUNT-8: math.fma
 // CHECK: vector.store %{{.*}}, %[[SHARED]]
@@ -246,11 +253,11 @@ func.func @decode_heads(%q: memref<?x16x1x64xf32>, %k: memref<?x8x?x64xf32>, %v:
 // CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
 // CHECK: arith.divui %{{.*}}, %c3
-// CHECK: memref.prefetch %[[V]]
+// CHECK: memref.prefetch
 // CHECK: vector.load %[[K]]
 // CHECK-NOT: arith.cmpi slt, %{{.*}} : vector<8xi32>
 // CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
-// CHECK: memref.prefetch %[[K]]
+// CHECK: memref.prefetch
 // CHECK: vector.load %[[V]]
 // CHECK-COUNT-8: math.fma
 // CHECK-NOT: arith.select

@@ -149,13 +149,13 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
     heads *= keyHeads;
   }
   queries = heads * tokens;
-  constexpr int64_t tileBytes = 4096, mostVectors = 16;
+  constexpr int64_t mostVectors = 16;
   int64_t bytes =
       dim *
       getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
   int64_t ofVector = lanes / getQueryLanes();
   keys = ofVector *
-         std::clamp<int64_t>(tileBytes / bytes / ofVector, 1, mostVectors);
+         std::clamp<int64_t>(kPageBytes / bytes / ofVector, 1, mostVectors);
 }
 
 AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations) {

@@ -37,6 +37,9 @@
 
 namespace mlir::posenc {
 
+/// What a tile of the keys of few tokens takes.
+constexpr int64_t kPageBytes = 4096;
+
 /// How much is computed at a time.
 struct AttentionTiles {
   /// Of a hardware vector, in f32, and how many vectors are a group of queries.

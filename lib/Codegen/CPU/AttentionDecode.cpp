@@ -21,7 +21,9 @@
 // A tile of keys, and one of values, is a page: both stay in the first cache
 // between being asked for and being used. Products with the keys ask for the
 // tile's values, sums of values for the next keys: in order and beside the
-// arithmetic, as many at a time are dropped.
+// arithmetic, as many at a time are dropped. What is asked for at a time is a
+// page of the memory, also where tiles begin within: two parts of pages take
+// longer.
 //
 // Where all key heads of a key stand side by side, a task takes them all: the
 // tile is then one of whole rows of heads, and is taken head by head from the
@@ -124,15 +126,47 @@ void Decode::prefetch(Value memref, ValueRange row, Value lane) {
                              /*localityHint=*/3, /*isDataCache=*/true);
 }
 
-void Decode::prefetchBeside(Value firstKey, Value row, Value count,
-                            Value block) {
-  bool isValue = code.tiles.keyHeads == 1;
-  Value memref = isValue ? op.getValue() : op.getKey();
+Value Decode::moveToPage(Value memref, Value firstKey, Value keyHead,
+                         bool isNext) {
+  int64_t bytes = getElementBytes(memref);
+  if (!hasLines || code.tiles.keyHeads > 1 || op.getBlockTable() ||
+      code.tiles.keys * code.dim * bytes != kPageBytes)
+    return memref;
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, memref);
+  Value zero = createIndex(b, 0), place = metadata.getOffset();
+  SmallVector<Value> row = getRow(firstKey, zero, keyHead, isNext);
+  for (auto [index, stride] : llvm::zip(row, metadata.getStrides()))
+    place = addIndex(b, place, b.createOrFold<arith::MulIOp>(index, stride));
+  Value address =
+      addIndex(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memref),
+               mulIndex(b, place, bytes));
+  Value rest = b.createOrFold<arith::AndIOp>(subIndex(b, zero, address),
+                                             createIndex(b, kPageBytes - 1));
+  rest = b.createOrFold<arith::DivUIOp>(rest, createIndex(b, bytes));
+  Value areInOrder = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq, metadata.getStrides()[op.getKeyTokenDim()],
+      createIndex(b, code.dim));
+  rest = arith::SelectOp::create(b, areInOrder, rest, zero);
+  SmallVector<OpFoldResult> strides = metadata.getConstifiedMixedStrides();
+  auto type = cast<MemRefType>(memref.getType());
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
+                                       decomposeMixedValues(strides).first);
+  type = MemRefType::get(type.getShape(), type.getElementType(), layout,
+                         type.getMemorySpace());
+  OpFoldResult offset = addIndex(b, metadata.getOffset(), rest);
+  return memref::ReinterpretCastOp::create(
+      b, type, metadata.getBaseBuffer(), offset,
+      metadata.getConstifiedMixedSizes(), strides);
+}
+
+void Decode::prefetchBeside(Value memref, Value firstKey, Value row,
+                            Value count, Value block) {
   Value number = b.createOrFold<arith::MulIOp>(block, count);
   number = getPart(addIndex(b, number, row), /*size=*/1);
   SmallVector<Value> at =
-      isValue ? getRow(firstKey, number, block, /*isNext=*/false)
-              : getNextRow(firstKey, number, /*ofRow=*/1);
+      code.tiles.keyHeads == 1
+          ? getRow(firstKey, number, block, /*isNext=*/false)
+          : getNextRow(firstKey, number, /*ofRow=*/1);
   int64_t elements = kLineBytes / getElementBytes(memref);
   for (int64_t lane = 0; lane < code.dim; lane += elements)
     prefetch(memref, at, createIndex(b, lane));
@@ -224,6 +258,10 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
   else
     vectors = 2;
   step = std::max(step, vectors * lanes);
+  Value beside = code.tiles.keyHeads == 1
+                     ? moveToPage(op.getValue(), firstKey, getKeyHead(block),
+                                  /*isNext=*/false)
+                     : op.getKey();
   createLoop(b, zero, count, keys, [&](Value row) {
     SmallVector<Value> rows;
     SmallVector<SmallVector<Value>> places;
@@ -269,7 +307,8 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
     SmallVector<Value> products = start;
     for (int64_t i = 0; i < segments; ++i) {
       for (int64_t j = 0; hasLines && j < keys / segments; ++j)
-        prefetchBeside(firstKey, rows[i * keys / segments + j], count, block);
+        prefetchBeside(beside, firstKey, rows[i * keys / segments + j], count,
+                       block);
       int64_t size = code.dim / segments;
       products = createRolledLoop(b, createIndex(b, i * size),
                                   createIndex(b, (i + 1) * size), step,
@@ -388,6 +427,8 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
   int64_t rowsPerLine = isTwice ? 1 : std::max<int64_t>(elements / columns, 1);
   // Where rows are in pages is computed once for all columns, if they are few.
   int64_t step = std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine);
+  Value nextKeys =
+      moveToPage(op.getKey(), firstKey, getKeyHead(block), /*isNext=*/true);
   for (int64_t first = 0; first < queries; first += few) {
     bool isAsking = isWhole && hasLines && first == 0;
     createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
@@ -434,7 +475,7 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
                       b, lane,
                       mulIndex(b, subIndex(b, mine, firstRow), columns));
                   for (int64_t j = 0; j < columns; j += elements) {
-                    prefetch(op.getKey(), ahead, addIndex(b, at, j));
+                    prefetch(nextKeys, ahead, addIndex(b, at, j));
                     if (isTwice)
                       prefetch(op.getValue(), ahead, addIndex(b, at, j));
                   }

@@ -51,9 +51,13 @@ private:
   SmallVector<Value> load(Value memref, ValueRange row, Value lane,
                           int64_t count);
   void prefetch(Value memref, ValueRange row, Value lane);
+  /// Keys or values as they are to be asked for: if tiles are as large as pages
+  /// and one after the other, what is behind them up to a page's end.
+  Value moveToPage(Value memref, Value firstKey, Value keyHead, bool isNext);
   /// Asks for what is next when products with a row are computed: its values,
   /// or a row of the next keys.
-  void prefetchBeside(Value firstKey, Value row, Value count, Value block);
+  void prefetchBeside(Value memref, Value firstKey, Value row, Value count,
+                      Value block);
   /// The lanes of as many vectors as there are lanes added up, until so many
   /// vectors are left: one has the sum of each. Takes up what is half done.
   SmallVector<Value> sumLanes(SmallVector<Value> vectors, size_t until);
