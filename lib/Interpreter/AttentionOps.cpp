@@ -269,7 +269,8 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   spec.keyRotation.reset();
   reference::Caches copied = reference::append(
       {getMagnitudes(inits[0]->array), getMagnitudes(inits[1]->array)},
-      getMagnitudes(rows[0]->array), getMagnitudes(rows[1]->array), spec);
+      getMagnitudes(values.getExact(op.getKey()).array),
+      getMagnitudes(rows[1]->array), spec);
   for (auto [number, array, copies] :
        {std::tuple(0, &results.keys, &copied.keys),
         std::tuple(1, &results.values, &copied.values)}) {

@@ -45,10 +45,18 @@ static ReferenceValue makeTable(Type elementType, Array array,
   return result;
 }
 
+/// `input` is as it was computed, `array` the rotation of what it is rounded
+/// to.
 static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
   ReferenceValue result;
   result.type = input.type;
   result.array = std::move(array);
+  // What passes through is as exact as it was.
+  for (size_t i = 0; i < input.array.magnitude.size(); ++i)
+    if (result.array.magnitude[i] < 0) {
+      result.array.values[i] = input.array.values[i];
+      result.array.magnitude[i] = input.array.magnitude[i];
+    }
   result.limitUlp =
       double(defaultLimitUlp(ResultKind::Rotated, result.type, false)) +
       getInheritedLimit(input, result.type);
@@ -173,8 +181,9 @@ static LogicalResult evaluate(RotateOp op, Evaluator &values) {
         failed(checkShape(op, x.array.shape)) ||
         failed(checkDestination(op, x.array.shape, init, values)))
       return failure();
-    ReferenceValue rotated = makeRotated(
-        x, reference::rotate(x.array, cos.array, sin.array, options));
+    ReferenceValue rotated =
+        makeRotated(values.getExact(input),
+                    reference::rotate(x.array, cos.array, sin.array, options));
     // The limit of a rotation allows for tables of f32 or f64 that a kernel
     // makes itself; those of a shorter type may differ by their own unit.
     for (const ReferenceValue *table : {&cos, &sin})
@@ -213,8 +222,9 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
         failed(checkShape(op, x.array.shape)) ||
         failed(checkDestination(op, x.array.shape, init, values)))
       return failure();
-    ReferenceValue rotated = makeRotated(
-        x, reference::rope(x.array, *spec, axes, positions, options));
+    ReferenceValue rotated =
+        makeRotated(values.getExact(input),
+                    reference::rope(x.array, *spec, axes, positions, options));
     // The unit of a lane is at least 2^-precision of what it is measured
     // against.
     rotated.limitUlp +=

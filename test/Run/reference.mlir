@@ -107,6 +107,20 @@ func.func @twice(%x: tensor<?x4x8xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>)
   return %1 : tensor<?x4x8xbf16>
 }
 
+// What the second rotation leaves alone was computed by the first.
+// RUN: %{run} --function=halves --input=100x4x8xbf16=random \
+// RUN:   --input=100xi64=random --input=100xi64=random
+func.func @halves(%x: tensor<?x4x8xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>)
+    -> tensor<?x4x8xbf16> {
+  %0 = posenc.rope half #posenc.frequencies<dim = 4>
+    ins(%x : tensor<?x4x8xbf16>) positions(%p : tensor<?xi64>) dims = [0]
+    outs(%x : tensor<?x4x8xbf16>)
+  %1 = posenc.rope half #posenc.frequencies<dim = 4>
+    ins(%0 : tensor<?x4x8xbf16>) positions(%s : tensor<?xi64>) dims = [0] offset = 4
+    outs(%0 : tensor<?x4x8xbf16>)
+  return %1 : tensor<?x4x8xbf16>
+}
+
 // NaN equals NaN, and infinity what the real result would round to.
 // RUN: %{run} --function=twice --input=1x4x8xbf16=nan --input=1xi64=1 \
 // RUN:   --input=1xi64=2 | FileCheck %s --check-prefix=NAN

@@ -355,4 +355,29 @@ TEST_F(AttentionOpTest, AppendKeepsTheMeasureOfWhatItCopies) {
   EXPECT_EQ(results[0].limitUlp, 4);
 }
 
+TEST_F(AttentionOpTest, AppendKeepsTheMeasureOfLanesThatItDoesNotRotate) {
+  std::vector<ReferenceValue> results = run(
+      R"(
+    func.func @f(%x: tensor<1x1x1x4xf32>, %c: tensor<1x1x1x4xf32>,
+                 %n: tensor<1xi64>) -> tensor<1x1x1x4xf32> {
+      %p = arith.constant dense<1> : tensor<1xi64>
+      %k = posenc.rope half #posenc.frequencies<dim = 2>
+        ins(%x : tensor<1x1x1x4xf32>) positions(%p : tensor<1xi64>) dims = [1]
+        outs(%x : tensor<1x1x1x4xf32>)
+      %r:2 = posenc.kv_append
+        rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 2>,
+                    offset = 2>
+        ins(%k, %x : tensor<1x1x1x4xf32>, tensor<1x1x1x4xf32>)
+        lengths(%n : tensor<1xi64>)
+        outs(%c, %c : tensor<1x1x1x4xf32>, tensor<1x1x1x4xf32>)
+      return %r#0 : tensor<1x1x1x4xf32>
+    })",
+      {tensorOf(DType::F32, {1, 1, 1, 4}, {3, 4, 6, 8}),
+       tensorOf(DType::F32, {1, 1, 1, 4}, {0, 0, 0, 0}),
+       tensorOf(DType::I64, {1}, {1})});
+  ASSERT_EQ(results.size(), 1u) << message;
+  EXPECT_NEAR(double(results[0].array.magnitude[0]), 5, 1e-15);
+  EXPECT_NEAR(double(results[0].array.magnitude[2]), 10, 1e-15);
+}
+
 } // namespace

@@ -100,6 +100,31 @@ TEST_F(InterpreterTest, RopeOfSeveralTensors) {
   EXPECT_NEAR(double(results[1].array.magnitude[2]), std::sqrt(2.0), 1e-15);
 }
 
+// Each half of a head by an axis of its own: what the second rotation leaves
+// alone is no exact copy of an argument.
+TEST_F(InterpreterTest, WhatPassesThroughIsAsExactAsItWas) {
+  auto results = run(R"(
+    func.func @f(%x: tensor<1x5xf32>, %p: tensor<1xi64>) -> tensor<1x5xf32> {
+      %a = posenc.rope half #posenc.frequencies<dim = 2>
+        ins(%x : tensor<1x5xf32>) positions(%p : tensor<1xi64>) dims = [0]
+        outs(%x : tensor<1x5xf32>)
+      %r = posenc.rope half #posenc.frequencies<dim = 2>
+        ins(%a : tensor<1x5xf32>) positions(%p : tensor<1xi64>) dims = [0]
+        offset = 2 outs(%a : tensor<1x5xf32>)
+      return %r : tensor<1x5xf32>
+    })",
+                     {tensorOf(DType::F32, {1, 5}, {1, 0, 0, 1, 7}),
+                      tensorOf(DType::I64, {1}, {4})});
+  ASSERT_EQ(results.size(), 1u);
+  long double c = std::cos(4.0L), s = std::sin(4.0L);
+  expectNear(results[0].array.values, {c, s, -s, c, 7});
+  // By ulps, but for the lane that neither rotates.
+  EXPECT_NEAR(double(results[0].array.magnitude[0]), 1, 1e-15);
+  EXPECT_NEAR(double(results[0].array.magnitude[1]), 1, 1e-15);
+  EXPECT_NEAR(double(results[0].array.magnitude[3]), 1, 1e-15);
+  EXPECT_EQ(results[0].array.magnitude[4], -1);
+}
+
 TEST_F(InterpreterTest, RotateByGivenTables) {
   const char *text = R"(
     func.func @f(%x: tensor<1x4xf32>, %c: tensor<1x2xf32>, %s: tensor<1x2xf32>)
