@@ -1,4 +1,4 @@
-/*===- fork.c - a kernel in a child of a process that has used threads -----===*\
+/*===- fork.c - a kernel in a child of a process that has used threads ------===*\
 |*                                                                            *|
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.        *|
 |* See LICENSE for license information.                                       *|
@@ -22,7 +22,8 @@ static int run(float (*out)[kCount]) {
   return rope_rope(q, k, positions, out[0], out[1], 1, kTokens);
 }
 
-/* In a child, which is stopped if it waits for threads that it does not have. */
+/* In a child, which is stopped if it waits for threads that it does not have.
+ */
 static void runInChild(void) {
   int status;
   pid_t child = fork();
