@@ -131,3 +131,16 @@ func.func @kept(%q: tensor<?x?x2x16xf32>) -> tensor<?x?x2x16xf32> {
     }
   return %r : tensor<?x?x2x16xf32>
 }
+
+// -----
+
+// No key changes nothing, and no slice would begin among them.
+// CHECK-LABEL: func.func @no_keys
+// CHECK-SAME:    %[[A:[^:]*]]: tensor<1x4x8xf32>, %[[M:[^:]*]]: tensor<1x4xf32>, %[[S:[^:]*]]: tensor<1x4xf32>)
+// CHECK-NEXT:    return %[[A]], %[[M]], %[[S]]
+func.func @no_keys(%q: tensor<1x4x8xf32>, %k: tensor<0x8xf32>, %i: index, %n: index, %acc: tensor<1x4x8xf32>, %max: tensor<1x4xf32>, %sum: tensor<1x4xf32>) -> (tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>) {
+  %r:3 = posenc.online_attention at(%i, %i, %i, %i) keys(%n)
+    ins(%q, %k, %k : tensor<1x4x8xf32>, tensor<0x8xf32>, tensor<0x8xf32>)
+    outs(%acc, %max, %sum : tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>)
+  return %r#0, %r#1, %r#2 : tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>
+}

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SincosGeneric.h"
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Attention.h"
@@ -322,6 +323,10 @@ struct ConvertOnlineAttention : OpRewritePattern<OnlineAttentionOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
+    if (isEmptyTensor(op.getKey())) {
+      rewriter.replaceOp(op, op.getInits());
+      return success();
+    }
     rewriter.replaceOp(op, TileLowering(rewriter, op).lower());
     return success();
   }
