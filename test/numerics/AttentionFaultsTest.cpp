@@ -89,6 +89,17 @@ AttentionCase getOneQueryCase() {
   return c;
 }
 
+/// Two blocks of queries of a key head, where all but the last tile and the
+/// first are seen by all.
+AttentionCase getFewQueriesCase() {
+  AttentionCase c;
+  c.staticQueries = 3;
+  c.causal = c.sinks = c.logSums = c.lengths = true;
+  c.left = 157;
+  c.scale = 0.25;
+  return c;
+}
+
 /// One key head: threads share the parts of the keys.
 AttentionCase getPartsCase() {
   AttentionCase c;
@@ -248,6 +259,44 @@ const Fault kOneQueryFaults[] = {
      "%$0 = arith.index_cast %more$0 : index to i64"},
 };
 
+const Fault kFewQueriesFaults[] = {
+    {"Control", "", ""},
+    {"TokenOfLanes", "arith.remui %*, %* : vector<8xi32>",
+     "arith.minui %$0, %$1 : vector<8xi32>"},
+    {"NumberOfLanes", "[0, 1, 2, 3, 0, 1, 2, 3]", "[0, 2, 1, 3, 0, 2, 1, 3]"},
+    {"KeyOfLanes", "[0, 0, 0, 0, 1, 1, 1, 1]", "[0, 0, 0, 0, 0, 0, 0, 0]"},
+    {"AlmostCausal",
+     "arith.cmpi sgt, %*, %cst* : vector<8xi32> %* = arith.andi",
+     "arith.cmpi sge, %$0, %$1 : vector<8xi32>\n%$2 = arith.andi"},
+    {"WindowNarrow", "arith.cmpi sle, %*, %cst* : vector<8xi32>",
+     "arith.cmpi slt, %$0, %$1 : vector<8xi32>"},
+    {"AnyMaskDoes", "arith.andi %*, %* : vector<8xi1> %* = arith.select",
+     "arith.ori %$0, %$1 : vector<8xi1>\n%$2 = arith.select"},
+    {"WindowUnmasked", "arith.cmpi sge, %*, %* : index",
+     "arith.cmpi ne, %$0, %$1 : index"},
+    {"DiagonalUnmasked", "constant -2 : index", "constant 0 : index"},
+    {"QueryDropped", "scf.for %* = %c0 to %c12", "scf.for %$0 = %c0 to %c8"},
+    {"QueryOfOtherToken",
+     "arith.remui %*, %c3 : index %* = arith.divui %*, %c6 : index",
+     "arith.minui %$0, %c2 : index\n%$1 = arith.divui %$2, %c6 : index"},
+    {"RowsOfKeyHead", "arith.muli %*, %c8 : index %* = arith.remui",
+     "arith.muli %$0, %c6 : index\n%$1 = arith.remui"},
+    {"WeightsOfOneBlock",
+     "arith.remui %*, %c2 : index %* = arith.muli %*, %c128 : index",
+     "arith.minui %$0, %c0 : index\n%$1 = arith.muli %$2, %c128 : index"},
+    {"MaximumOfOneBlock",
+     "arith.muli %*, %c2 : index %* = arith.addi %*, %c1 : index %* = "
+     "vector.load",
+     "arith.muli %$0, %c0 : index\n%$1 = arith.addi %$2, %c1 : index\n%$3 = "
+     "vector.load"},
+    {"SinkOfToken", "arith.divui %*, %c3 : index %* = memref.load",
+     "arith.remui %$0, %c3 : index\n%$1 = memref.load"},
+    {"ResultOfOtherToken", "arith.remui %*, %c3 : index %* = vector.extract",
+     "arith.minui %$0, %c2 : index\n%$1 = vector.extract"},
+    {"KeyHeadOfBlock", "scf.for %* = %c0 to %c32 step %c2 { %* = arith.divui",
+     "scf.for %$0 = %c0 to %c32 step %c2 {\n%$1 = arith.remui"},
+};
+
 /// What is wrong with parts of the keys also where a task does them all.
 const Fault kPartsFaults[] = {
     {"Control", "", ""},
@@ -341,6 +390,13 @@ const Fault kSpoiltFaults[] = {
      "arith.cmpf one, %$0, %$1 : vector<8xf32>\n%$2 = arith.select %$3, %$4"},
 };
 
+/// Infinities and NaNs that some of few queries see.
+const Fault kSpoiltFewQueriesFaults[] = {
+    {"Control", "", ""},
+    {"NothingLeftOut", "arith.cmpf oeq, %*, %cst* : vector<8xf32> %* = math",
+     "arith.cmpf olt, %$0, %$1 : vector<8xf32>\n%$2 = math"},
+};
+
 bool isRight(const Fault &fault) { return fault.from[0] == '\0'; }
 
 void check(const std::string &module, const AttentionData &data, bool isRight) {
@@ -376,6 +432,9 @@ class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionFewQueriesFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionSpoiltFewQueriesFaultTest
+    : public testing::TestWithParam<Fault> {};
 class AttentionPartsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionSharedPartsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionDotsFaultTest : public testing::TestWithParam<Fault> {};
@@ -406,6 +465,15 @@ TEST_P(AttentionPackedFaultTest, IsCaught) {
 }
 TEST_P(AttentionOneQueryFaultTest, IsCaught) {
   static const Subject subject(getOneQueryCase(), {3, 1, 331});
+  subject.check(GetParam());
+}
+TEST_P(AttentionFewQueriesFaultTest, IsCaught) {
+  static const Subject subject(getFewQueriesCase(), {3, 3, 331});
+  subject.check(GetParam());
+}
+TEST_P(AttentionSpoiltFewQueriesFaultTest, IsCaught) {
+  static const Subject subject(getFewQueriesCase(), {40, 3, 40},
+                               /*isSpoilt=*/true);
   subject.check(GetParam());
 }
 TEST_P(AttentionPartsFaultTest, IsCaught) {
@@ -445,6 +513,11 @@ INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFaultTest,
                          testing::ValuesIn(kPackedFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(FewQueries, AttentionFewQueriesFaultTest,
+                         testing::ValuesIn(kFewQueriesFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFewQueriesFaultTest,
+                         testing::ValuesIn(kSpoiltFewQueriesFaults),
+                         getFaultName);
 INSTANTIATE_TEST_SUITE_P(Parts, AttentionPartsFaultTest,
                          testing::ValuesIn(kPartsFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Parts, AttentionSharedPartsFaultTest,

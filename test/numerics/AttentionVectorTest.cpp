@@ -534,7 +534,7 @@ const Case kCases[] = {
      true,
      true},
     {"FewQueriesManyHeads",
-     fewQueries(7, 97, 32, 2, 128, 128),
+     fewQueries(7, 97, 32, 2, 64, 64),
      "causal",
      "",
      "",

@@ -32,8 +32,9 @@ static int64_t getNumTokens(AttentionOp op) {
       .getDimSize(op.getQueryTokenDim());
 }
 
-/// What the queries of few tokens may take.
-constexpr int64_t kMostFewFloats = 16 << 10;
+/// What the queries of few tokens may take: they, their sums, and those of all
+/// parts of the keys are on the stack.
+constexpr int64_t kMostFewFloats = 8 << 10;
 
 static int64_t alignTo(int64_t size, int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
@@ -137,15 +138,18 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
       heads = most;
       break;
     }
-  // Where the heads of a key stand side by side, all of them: the memory is
-  // fast for whole rows only.
-  int64_t mostFloats = tokens == 1 ? 8 << 10 : kMostFewFloats;
-  int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
+  // Where the heads of a key stand side by side, as many of them as fit: the
+  // memory is fast for whole rows only.
   if (op.getKeyHeadDim() > op.getKeyTokenDim() && !op.getKeyRotation() &&
-      !op.getKeyNorm() && heads == ratio && (tokens > 1 || ratio <= lanes) &&
-      all * static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * tokens * dim <=
-          mostFloats) {
-    keyHeads = all;
+      !op.getKeyNorm() && heads == ratio && (tokens > 1 || ratio <= lanes)) {
+    int64_t ofHead =
+        static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * tokens * dim;
+    int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
+    auto fit = [&](int64_t count) {
+      return all % count == 0 && count * ofHead <= kMostFewFloats;
+    };
+    for (keyHeads = all; keyHeads > 1 && !fit(keyHeads);)
+      --keyHeads;
     heads *= keyHeads;
   }
   queries = heads * tokens;
