@@ -35,7 +35,7 @@ static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
 static constexpr int64_t kLongRow = 512;
 
 /// Products of f32, with all that is rounded on the way, are wrong by less than
-/// 2^-22.8, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
+/// 2^-22.3, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
 /// anchors are wrong by 2^-47, by less than that of the f32 from 2^-19 on.
 static double getLimit(Type type, TableUse use) {
   if (use == TableUse::Rotation || type.isF64())
@@ -54,9 +54,8 @@ static int64_t getNumPlaces(Type type, TableUse use) {
 }
 
 /// Half the runs of a stretch: more would win little, and another row each.
-static int64_t getNumTurns(Type type, TableUse use, bool hasRuns) {
-  bool takesLong = use == TableUse::Entries && !areProductsF32(type, use);
-  return hasRuns && takesLong ? 2 : 0;
+static int64_t getNumTurns(TableUse use, bool hasRuns) {
+  return hasRuns && use == TableUse::Entries ? 2 : 0;
 }
 
 /// What f32 loses of the constants is nothing beside the rounding to 16 bits.
@@ -77,7 +76,7 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
                              ArrayRef<int64_t> order)
     : use(use), runs(!type.isF64() && order.size() <= kMostPairs),
       stepLevel{::getNumPlaces(type, use), 1, ""},
-      turnLevel{getNumTurns(type, use, runs), getRun(), ""},
+      turnLevel{getNumTurns(use, runs), getRun(), ""},
       phases(builder, op, frequencies, axes, inverse, type,
              getPrecision(type, use, runs), order,
              runs && use == TableUse::Entries ? getStretchLength() * 0.5 - 0.5

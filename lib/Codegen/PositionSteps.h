@@ -24,9 +24,9 @@
 // far before it as behind it have the same constants and the same `sin(a)
 // sin(bF)` and `cos(a) sin(bF)`, but for the sign: `rotateBoth`.
 //
-// The anchors of four neighbouring runs of a table whose products are of f64
-// are themselves rotations of one in the middle of all, a stretch: their phases
-// would be a tenth of a table's time.
+// The anchors of four neighbouring runs of a table are themselves rotations of
+// one in the middle of all, a stretch: their phases would be a tenth of a
+// table's time.
 //
 // Sums are wrong by a share of 1: where an entry of a table is so small that it
 // shows, next to a zero, the entry is from its own phase.

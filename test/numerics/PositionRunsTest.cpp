@@ -209,47 +209,55 @@ bool survives(posenc_dtype dtype, const Fault &fault) {
          getMaxUlp(kernel, 96, 1000000) <= 0.6L;
 }
 
-class PositionRunsFaultTest : public testing::TestWithParam<Fault> {};
+struct RunsFault {
+  posenc_dtype dtype;
+  Fault fault;
+};
+
+std::string getFaultOfTypeName(const testing::TestParamInfo<RunsFault> &info) {
+  return std::string(posenc_dtype_name(info.param.dtype)) + "_" +
+         info.param.fault.name;
+}
+
+class PositionRunsFaultTest : public testing::TestWithParam<RunsFault> {};
 
 TEST_P(PositionRunsFaultTest, IsCaught) {
-  EXPECT_EQ(survives(POSENC_BF16, GetParam()),
-            std::string(GetParam().name) == "Control");
+  EXPECT_EQ(survives(GetParam().dtype, GetParam().fault),
+            std::string(GetParam().fault.name) == "Control");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Faults, PositionRunsFaultTest,
-    testing::Values(
-        Fault{"Control", "", ""},
-        // What is next to zero; the positions of a run, the place in it, and on
-        // which side of the middle; which anchor is in memory; the rotation.
-        Fault{"Limit", "dense<964689920>", "dense<0>"},
+std::vector<RunsFault> makeFaults() {
+  std::vector<RunsFault> faults;
+  // What is next to zero, in sums and in what is written; a stretch, a run, the
+  // place of each, and on which side of the middle it is.
+  for (Fault fault :
+       {Fault{"Limit", "dense<964689920>", "dense<0>"},
         Fault{"Marks", "dense<109051904>", "dense<1073741824>"},
+        Fault{"MarksOfRow", "dense<108988031>", "dense<1073758208>"},
+        Fault{"Stretch", "arith.constant -256 : i64",
+              "arith.constant -512 : i64"},
         Fault{"Run", "arith.constant -64 : i64", "arith.constant -128 : i64"},
+        Fault{"PlaceOfRun", "arith.constant 6 : i64", "arith.constant 7 : i64"},
         Fault{"Place", "arith.constant 63 : i64", "arith.constant 31 : i64"},
         Fault{"Side", "arith.constant -2147483648 : i32",
-              "arith.constant 0 : i32"},
-        Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
-        Fault{"Minus", "arith.negf", "math.absf"}),
-    getFaultName);
-
-class PositionStretchesFaultTest : public testing::TestWithParam<Fault> {};
-
-TEST_P(PositionStretchesFaultTest, IsCaught) {
-  EXPECT_EQ(survives(POSENC_F32, GetParam()),
-            std::string(GetParam().name) == "Control");
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Faults, PositionStretchesFaultTest,
-    testing::Values(
-        Fault{"Control", "", ""},
-        // The positions of a stretch and of a run, and which run it is.
-        Fault{"Stretch", "arith.constant -128 : i64",
+              "arith.constant 0 : i32"}})
+    faults.push_back({POSENC_BF16, fault});
+  for (Fault fault :
+       {Fault{"Stretch", "arith.constant -128 : i64",
               "arith.constant -256 : i64"},
         Fault{"Run", "arith.constant -32 : i64", "arith.constant -64 : i64"},
-        Fault{"Place", "arith.constant 5 : i64", "arith.constant 6 : i64"},
-        Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
-        Fault{"Minus", "arith.negf", "math.absf"}),
-    getFaultName);
+        Fault{"PlaceOfRun", "arith.constant 5 : i64",
+              "arith.constant 6 : i64"}})
+    faults.push_back({POSENC_F32, fault});
+  // Which anchor is in memory; the rotation.
+  for (posenc_dtype dtype : {POSENC_BF16, POSENC_F32})
+    for (Fault fault : {Fault{"Control", "", ""},
+                        Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
+                        Fault{"Minus", "arith.negf", "math.absf"}})
+      faults.push_back({dtype, fault});
+  return faults;
+}
+INSTANTIATE_TEST_SUITE_P(Faults, PositionRunsFaultTest,
+                         testing::ValuesIn(makeFaults()), getFaultOfTypeName);
 
 } // namespace
