@@ -16,7 +16,17 @@
 #include "tensors.h"
 
 enum { kMaxTokens = 67, kMaxDim = 67, kHeads = 2, kBatch = 2, kSlots = 4 };
-enum Form { PREFILL, ROTATED, DECODE, PAGED, PAGEDONE, PACKED, PACKEDPAGES };
+enum Form {
+  PREFILL,
+  ROTATED,
+  DECODE,
+  FEW,
+  PAGED,
+  PAGEDONE,
+  PAGEDFEW,
+  PACKED,
+  PACKEDPAGES
+};
 static const double kTolerance[] = {3e-6, 3e-3};
 
 typedef void (*Function)(void);
@@ -61,10 +71,26 @@ struct Call {
 };
 
 static int isPaged(enum Form form) {
-  return form == PAGED || form == PAGEDONE || form == PACKEDPAGES;
+  return form == PAGED || form == PAGEDONE || form == PAGEDFEW ||
+         form == PACKEDPAGES;
 }
 static int isPacked(enum Form form) {
   return form == PACKED || form == PACKEDPAGES;
+}
+
+/* How many queries there always are, or 0. */
+static int64_t getNumQueries(enum Form form) {
+  switch (form) {
+  case DECODE:
+  case PAGEDONE:
+    return 1;
+  case FEW:
+    return 5;
+  case PAGEDFEW:
+    return 3;
+  default:
+    return 0;
+  }
 }
 
 static size_t count(const struct Tensor *tensor) {
@@ -184,6 +210,7 @@ static void run(struct Call *call) {
   case PREFILL:
   case ROTATED:
   case DECODE:
+  case FEW:
     code = ((Function3)c->function)(&t[Q], &t[K], &t[V], &t[O], message,
                                     sizeof(message));
     break;
@@ -298,10 +325,11 @@ int main(int argc, char **argv) {
   }
   for (i = 0; i < sizeof(cases) / sizeof(*cases); ++i)
     for (tokens = 1; tokens <= kMaxTokens; ++tokens) {
-      int one = cases[i].form == DECODE || cases[i].form == PAGEDONE, atEnd;
+      int64_t known = getNumQueries(cases[i].form);
+      int atEnd;
       for (atEnd = 0; atEnd < 2; ++atEnd) {
-        checkCase(&cases[i], one ? 1 : tokens, tokens, atEnd);
-        if (!one)
+        checkCase(&cases[i], known ? known : tokens, tokens, atEnd);
+        if (!known)
           checkCase(&cases[i], tokens, kMaxTokens + 1 - tokens, atEnd);
       }
     }

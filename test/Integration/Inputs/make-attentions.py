@@ -17,8 +17,10 @@ DIMS = {
     "prefill": [(1, 3), (8, 8), (13, 7), (24, 33), (40, 16), (67, 67)],
     "rotated": [(18, 5), (64, 24)],
     "decode": [(8, 16), (13, 13), (64, 40), (67, 2)],
+    "few": [(8, 16), (64, 40)],
     "paged": [(8, 8), (13, 5)],
     "pagedone": [(9, 8), (32, 16)],
+    "pagedfew": [(32, 16)],
     "packed": [(7, 13), (16, 16)],
     "packedpages": [(8, 24)],
 }
@@ -37,7 +39,8 @@ func.func @{name}({arguments}) -> {o} {{
 
 def make(name, form, dtype, dim, value_dim):
     is_packed = form.startswith("packed")
-    tokens = "1" if form in ("decode", "pagedone") else "?"
+    known = {"decode": 1, "pagedone": 1, "few": 5, "pagedfew": 3}
+    tokens = str(known.get(form, "?"))
     rows = "?" if is_packed else f"?x{tokens}"
     key_rows = "?" if form == "packed" else "?x?"
     q, o = (f"tensor<{rows}x2x{d}x{dtype}>" for d in (dim, value_dim))
