@@ -67,6 +67,8 @@ static bool compile(const Case &from, const std::string &source,
     arguments.push_back("--pairing=" + *options.pairing);
   if (options.keyCache)
     arguments.push_back("--k-cache=" + *options.keyCache);
+  if (options.decodeTokens)
+    arguments.push_back("--decode-tokens=" + *options.decodeTokens);
   arguments.push_back("--");
   arguments.push_back(source);
   std::vector<char *> argv;

@@ -121,9 +121,9 @@ static std::optional<int> checkRequest(BenchRequest &request,
     return std::nullopt;
   if (!request.target.empty() || !request.tuning.empty() ||
       request.inputOptions.dtype || request.inputOptions.pairing ||
-      request.inputOptions.keyCache) {
-    llvm::errs() << "error: --target, --tuning, --dtype, --pairing and "
-                    "--k-cache are for a source; '"
+      request.inputOptions.keyCache || request.inputOptions.decodeTokens) {
+    llvm::errs() << "error: --target, --tuning, --dtype, --pairing, --k-cache "
+                    "and --decode-tokens are for a source; '"
                  << request.path << "' is compiled\n";
     return kExitError;
   }
@@ -171,6 +171,9 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   parser.add("k-cache", "KIND",
              "for a config.json: rotated or raw keys (default: rotated)",
              request.inputOptions.keyCache);
+  parser.add("decode-tokens", "N",
+             "for a config.json: queries at a time (default: 1)",
+             request.inputOptions.decodeTokens);
   parser.add("suite", "measure the cases of `make bench`", request.isSuite);
   parser.add("size", "SIZE", "of the suite: full or small (default: full)",
              size);

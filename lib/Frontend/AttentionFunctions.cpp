@@ -142,10 +142,12 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
     return getType({kDynamic, attention.numKeyValueHeads, kDynamic, dim});
   };
   bool isRaw = options.keyCache == KeyCache::Raw;
-  RankedTensorType output =
-      getType({kDynamic, 1, config.numHeads, attention.valueDim});
+  auto heads = [&](int64_t dim) {
+    return getType({kDynamic, options.decodeTokens, config.numHeads, dim});
+  };
+  RankedTensorType output = heads(attention.valueDim);
   SmallVector<NamedType> arguments{
-      {"q", getType({kDynamic, 1, config.numHeads, attention.headDim})},
+      {"q", heads(attention.headDim)},
       {"k_cache", cache(attention.headDim)},
       {"v_cache", cache(attention.valueDim)},
       {"lengths", getType({kDynamic}, builder.getI64Type())}};
@@ -155,9 +157,11 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
   op.getLengthsMutable().assign(function.getArgument(3));
+  // One query stands behind all keys.
+  op.setCausal(options.decodeTokens > 1);
   if (!layer.rotates)
     return;
-  // The query stands at the last place, and raw keys at theirs: these are the
+  // The queries stand at the last places, and raw keys at theirs: these are the
   // positions that a rotation has without operands.
   RotationAttr rotation = getRotation(config, frequencies);
   op.setQueryRotationAttr(rotation);

@@ -98,6 +98,10 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
              "for a config.json: the keys that @decode reads, rotated or raw "
              "(default: rotated)",
              request.inputOptions.keyCache);
+  parser.add("decode-tokens", "N",
+             "for a config.json: the queries that @decode takes at a time "
+             "(default: 1)",
+             request.inputOptions.decodeTokens);
   parser.add("qk-norm",
              "for a config.json: attention norms queries and keys by head",
              request.inputOptions.qkNorm);

@@ -193,9 +193,9 @@ int mlir::posenc::runMain(int argc, char **argv) {
                     "' is compiled: a library carries none");
       const InputOptions &options = request.inputOptions;
       if (options.dtype || options.pairing || options.keyCache ||
-          options.qkNorm)
-        return fail("--dtype, --pairing, --k-cache and --qk-norm are for a "
-                    "config.json; '" +
+          options.decodeTokens || options.qkNorm)
+        return fail("--dtype, --pairing, --k-cache, --decode-tokens and "
+                    "--qk-norm are for a config.json; '" +
                     request.path + "' is compiled");
       if (!request.tuning.empty())
         return fail("--tuning is for a module or config.json; '" +

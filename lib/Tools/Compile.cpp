@@ -380,6 +380,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "the keys that a config's @decode reads: rotated or raw (default: "
              "rotated)",
              request.inputOptions.keyCache);
+  parser.add(
+      "decode-tokens", "N",
+      "the queries of a sequence that a config's @decode takes at a time "
+      "(default: 1)",
+      request.inputOptions.decodeTokens);
   parser.add("qk-norm",
              "a config's attention norms queries and keys by head, with the "
              "weights q_norm and k_norm",

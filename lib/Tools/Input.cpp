@@ -113,6 +113,14 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
                   "' is neither rotated nor raw");
     builderOptions.keyCache = *cache;
   }
+  if (options.decodeTokens) {
+    constexpr int64_t most = 1024;
+    int64_t &tokens = builderOptions.decodeTokens;
+    if (StringRef(*options.decodeTokens).getAsInteger(10, tokens) ||
+        tokens < 1 || tokens > most)
+      return fail("decode-tokens '" + *options.decodeTokens +
+                  "' is no number from 1 to " + Twine(most));
+  }
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
@@ -257,11 +265,12 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                const InputOptions &options,
                                                MLIRContext &context) {
   bool isConfig = path.ends_with(".json");
-  StringRef flag = options.dtype      ? "--dtype"
-                   : options.pairing  ? "--pairing"
-                   : options.keyCache ? "--k-cache"
-                   : options.qkNorm   ? "--qk-norm"
-                                      : "";
+  StringRef flag = options.dtype          ? "--dtype"
+                   : options.pairing      ? "--pairing"
+                   : options.keyCache     ? "--k-cache"
+                   : options.decodeTokens ? "--decode-tokens"
+                   : options.qkNorm       ? "--qk-norm"
+                                          : "";
   if (!isConfig && !flag.empty())
     return fail(flag + " is for a config.json; '" + path + "' is none");
   OwningOpRef<ModuleOp> module =

@@ -26,6 +26,8 @@ struct ModuleBuilderOptions {
   /// Where diagnostics point: the config, as a module has no text of its own.
   std::optional<Location> location;
   KeyCache keyCache = KeyCache::Rotated;
+  /// The queries of a sequence in a call of @decode.
+  int64_t decodeTokens = 1;
 };
 
 /// Builds the functions of a model:
@@ -33,8 +35,8 @@ struct ModuleBuilderOptions {
 ///   @rope(q, k, positions) -> (q_out, k_out), over batch, sequence, head, dim
 /// and, if the config has an attention,
 ///   @attention(q, k, v, positions) -> o, of the same layout
-///   @decode(q, k_cache, v_cache, lengths) -> o, one query a sequence, over
-///     caches of batch, head, key, dim
+///   @decode(q, k_cache, v_cache, lengths) -> o, the last query of a sequence,
+///     or the last few, over caches of batch, head, key, dim
 /// with more operands where the model has them: sinks, and with norms q_norm
 /// and k_norm, which @decode needs for raw keys only. Where types of layers
 /// differ each has functions with its name as a suffix.

@@ -26,6 +26,8 @@ struct InputOptions {
   std::optional<std::string> pairing;
   /// rotated or raw: what a cache of keys holds; rotated if absent.
   std::optional<std::string> keyCache;
+  /// How many queries of a sequence are decoded at a time; 1 if absent.
+  std::optional<std::string> decodeTokens;
   /// Attention norms its queries and keys.
   bool qkNorm = false;
   /// Functions to keep; those that there are by default if empty.

@@ -175,19 +175,24 @@ def main():
         run(COMPILE, path, f"--kernels={kernels}", "-o", output, *every,
             *(["--emit=posenc"] if output == "-" else []))
         raw = name in ("llama", "qwen3", "gpt_oss")
-        for cache in ("rotated", "raw") if raw else ("rotated",):
-            flags = every + [f"--k-cache={cache}"]
+        variants = [("rotated", ["--k-cache=rotated"])]
+        if raw:
+            variants.append(("raw", ["--k-cache=raw"]))
+        if name in ("mistral", "gemma2", "qwen3"):
+            variants.append(("few", ["--k-cache=raw", "--decode-tokens=3"]))
+        for variant, changes in variants:
+            flags = every + changes
             functions = list_functions(path, flags)
             if not any(f.startswith("attention") for f in functions):
                 sys.exit(f"{name}: {list(functions)}")
             for function, inputs in functions.items():
                 # Rotations that are the same for all are tested elsewhere.
-                kinds = ["attention", "decode"][cache == "raw":]
-                if "rope" not in functions:
+                kinds = ["attention", "decode"][variant != "rotated":]
+                if "rope" not in functions and variant != "few":
                     kinds += ["rope_", "sincos_"]
                 if not function.startswith(tuple(kinds)):
                     continue
-                print(name, cache, function, run(
+                print(name, variant, function, run(
                     RUN, path, f"--function={function}",
                     "--reference", *flags, *inputs).strip())
     for changes, code in ((CHANGES, 3), (SEPARATE, 0)):
