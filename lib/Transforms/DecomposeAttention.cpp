@@ -305,6 +305,29 @@ Value Decomposition::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
                                         sizes, strides);
 }
 
+/// A matrix whose elements are taken one by one, where no slice has them.
+static Value gather(OpBuilder &builder, Location loc, Value tensor,
+                    ArrayRef<OpFoldResult> sizes,
+                    function_ref<SmallVector<Value>(OpBuilder &, Location,
+                                                    Value row, Value column)>
+                        locate) {
+  Value init = tensor::EmptyOp::create(builder, loc, sizes,
+                                       getElementTypeOrSelf(tensor.getType()));
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange(), init,
+             ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
+             ArrayRef{utils::IteratorType::parallel,
+                      utils::IteratorType::parallel},
+             [&](OpBuilder &b, Location l, ValueRange) {
+               Value row = linalg::IndexOp::create(b, l, 0);
+               Value column = linalg::IndexOp::create(b, l, 1);
+               Value x = tensor::ExtractOp::create(b, l, tensor,
+                                                   locate(b, l, row, column));
+               linalg::YieldOp::create(b, l, x);
+             })
+      .getResult(0);
+}
+
 /// Positions of tokens for a rope of their tile; without them the place of the
 /// first.
 Value Decomposition::takePositions(Value positions, RotationAttr rotation,
@@ -322,23 +345,11 @@ Value Decomposition::takePositions(Value positions, RotationAttr rotation,
   if (axes && !isPacked) {
     // Of a slice of one token nobody could tell which dimension is left, so
     // that its last one would not be known to be contiguous: a copy is.
-    Value init = tensor::EmptyOp::create(
-        builder, loc, ArrayRef<OpFoldResult>{sizes[0], count},
-        getElementTypeOrSelf(positions.getType()));
-    return linalg::GenericOp::create(
-               builder, loc, init.getType(), ValueRange(), init,
-               ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
-               ArrayRef{utils::IteratorType::parallel,
-                        utils::IteratorType::parallel},
-               [&](OpBuilder &b, Location l, ValueRange) {
-                 Value token = linalg::IndexOp::create(b, l, 1);
-                 token = arith::AddIOp::create(b, l, first, token);
-                 SmallVector<Value> at{linalg::IndexOp::create(b, l, 0), batch,
-                                       token};
-                 Value x = tensor::ExtractOp::create(b, l, positions, at);
-                 linalg::YieldOp::create(b, l, x);
-               })
-        .getResult(0);
+    return gather(builder, loc, positions, {sizes[0], count},
+                  [&](OpBuilder &b, Location l, Value axis, Value column) {
+                    Value token = arith::AddIOp::create(b, l, first, column);
+                    return SmallVector<Value>{axis, batch, token};
+                  });
   }
   if (!isPacked) {
     dropped.push_back(offsets.size());
@@ -383,29 +394,17 @@ Value Decomposition::takeKeys(Value tensor, Value firstKey,
   auto type = cast<RankedTensorType>(tensor.getType());
   bool isTokenMajor = op.getKeyLayout() == HeadLayout::TokenMajor;
   if (Value table = op.getBlockTable()) {
-    Value init = tensor::EmptyOp::create(
-        builder, loc,
-        ArrayRef<OpFoldResult>{count, attr(type.getShape().back())},
-        type.getElementType());
     Value slots = toValue(numKeys);
-    return linalg::GenericOp::create(
-               builder, loc, init.getType(), ValueRange(), init,
-               ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
-               ArrayRef{utils::IteratorType::parallel,
-                        utils::IteratorType::parallel},
-               [&](OpBuilder &b, Location l, ValueRange) {
-                 Value row = linalg::IndexOp::create(b, l, 0);
-                 Value lane = linalg::IndexOp::create(b, l, 1);
-                 Value key = arith::AddIOp::create(b, l, firstKey, row);
-                 Value block = arith::DivUIOp::create(b, l, key, slots);
-                 Value slot = arith::RemUIOp::create(b, l, key, slots);
-                 Value page = loadIndex(b, l, table, {batch, block});
-                 SmallVector<Value> at{page, isTokenMajor ? slot : keyHead,
-                                       isTokenMajor ? keyHead : slot, lane};
-                 Value x = tensor::ExtractOp::create(b, l, tensor, at);
-                 linalg::YieldOp::create(b, l, x);
-               })
-        .getResult(0);
+    return gather(builder, loc, tensor, {count, attr(type.getShape().back())},
+                  [&](OpBuilder &b, Location l, Value row, Value lane) {
+                    Value key = arith::AddIOp::create(b, l, firstKey, row);
+                    Value block = arith::DivUIOp::create(b, l, key, slots);
+                    Value slot = arith::RemUIOp::create(b, l, key, slots);
+                    Value page = loadIndex(b, l, table, {batch, block});
+                    return SmallVector<Value>{
+                        page, isTokenMajor ? slot : keyHead,
+                        isTokenMajor ? keyHead : slot, lane};
+                  });
   }
   bool isPacked = op.arePackedKeys();
   SmallVector<OpFoldResult> offsets, sizes;
