@@ -24,10 +24,10 @@ static constexpr llvm::StringLiteral kIntroduction =
  *   takes the data of contiguous, row-major tensors, and their sizes.
  * - LIB_f_dl
  *   takes DLPack tensors on the CPU, checks all of them, and puts a message
- *   into err, of errlen bytes with the final 0; NULL and 0 where none is wanted.
- *   Strides of NULL are contiguous; else the stride of the last dimension is 1,
- *   and the others are any, also negative. Views of one buffer may be rotated
- *   in place, as q and k of rows [q | k | v].
+ *   into err, of errlen bytes with the final 0; NULL and 0 where none is
+ *   wanted. Strides of NULL are contiguous; else the stride of the last
+ *   dimension is 1, and the others are any, also negative. Views of one buffer
+ *   may be rotated in place, as q and k of rows [q | k | v].
  * f16 and bf16 are their bits in uint16_t, and to DLPack (kDLFloat, 16) and
  * (kDLBfloat, 16). Scalars are passed as such in both forms.
  *
@@ -62,10 +62,11 @@ static constexpr llvm::StringLiteral kCudaIntroduction =
  *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
  *   kDLCUDAManaged), and puts its work into a stream (CUstream; NULL: the
  *   default stream). It does not wait for it, and may be captured into a graph.
- *   Where there is memory between a function's operations, that too is taken and
- *   given back in the order of the stream. The driver, of CUDA 12 or newer, is opened
- *   by the first call, and the kernels are loaded by the first call on a device.
- *   Where no context of the tensors' device is current, its primary one is used.
+ *   Where there is memory between a function's operations, that too is taken
+ *   and given back in the order of the stream. The driver, of CUDA 12 or newer,
+ *   is opened by the first call, and the kernels are loaded by the first call
+ *   on a device. Where no context of the tensors' device is current, its
+ *   primary one is used.
  * It returns the same numbers, or
  *  13  there is no driver, no GPU, or no code for this one
  *  14  the driver reports an error, which err has
@@ -120,8 +121,9 @@ const char *LIB_metadata(void);
 
 static constexpr llvm::StringLiteral kParallelFunction =
     R"(/* Sets the loop that runs body(arg, i) for every i in [0, n), in any order and
- * on any threads, and returns when all are done; NULL restores the default. Not
- * to be called while a kernel runs. */
+ * on any threads, and returns when all are done; NULL restores the default, by
+ * which a child of fork runs kernels on one thread once its parent has used
+ * several. Not to be called while a kernel runs. */
 void LIB_set_parallel_for(
     void (*pf)(void *ctx, void (*body)(void *arg, int64_t i), void *arg,
                int64_t n),
