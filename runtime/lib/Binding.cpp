@@ -17,6 +17,16 @@ using namespace posenc::runtime;
 
 static const char *role(bool isOutput) { return isOutput ? "output" : "input"; }
 
+posenc_status posenc::runtime::checkScalar(const posenc_function &function,
+                                           const posenc_argument &argument,
+                                           int64_t value) {
+  if (argument.dtype == POSENC_I32 && (value < INT32_MIN || value > INT32_MAX))
+    return fail(POSENC_INVALID_ARGUMENT,
+                "%s: %" PRId64 " is out of range for input '%s' of type i32",
+                function.name.c_str(), value, argument.name.c_str());
+  return POSENC_OK;
+}
+
 posenc_status Binding::checkCount(const char *what, size_t expected,
                                   size_t count,
                                   const posenc_value *values) const {
@@ -39,12 +49,7 @@ posenc_status Binding::bindScalar(const posenc_argument &argument,
     return fail(POSENC_INVALID_ARGUMENT,
                 "%s: input '%s' is a scalar, but a tensor was given",
                 function.name.c_str(), argument.name.c_str());
-  if (argument.dtype == POSENC_I32 &&
-      (value.scalar < INT32_MIN || value.scalar > INT32_MAX))
-    return fail(POSENC_INVALID_ARGUMENT,
-                "%s: %" PRId64 " is out of range for input '%s' of type i32",
-                function.name.c_str(), value.scalar, argument.name.c_str());
-  return POSENC_OK;
+  return checkScalar(function, argument, value.scalar);
 }
 
 posenc_status Binding::bindDim(const posenc_argument &argument, int32_t dim,

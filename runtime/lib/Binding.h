@@ -13,6 +13,10 @@
 
 namespace posenc::runtime {
 
+/// That a scalar has a value of its type.
+posenc_status checkScalar(const posenc_function &function,
+                          const posenc_argument &argument, int64_t value);
+
 /// Checks the arguments of a call and finds the dynamic sizes. Allocates
 /// nothing; a failure has set the error text of the thread.
 class Binding {

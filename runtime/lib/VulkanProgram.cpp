@@ -8,6 +8,7 @@
 
 #include "VulkanLaunch.h"
 
+#include "Binding.h"
 #include "Dispatch.h"
 #include "DlTensor.h"
 #include "Error.h"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <iterator>
 
 using namespace posenc::runtime;
 
@@ -58,9 +60,13 @@ posenc_status posenc_vulkan_program::create() {
     return status;
   for (auto &[name, arguments] : code.kernels)
     kernels[name].arguments = arguments;
-  return code.numConstants
-             ? makeBuffer(device, code.constants, code.numConstants, constants)
-             : POSENC_OK;
+  if (code.numConstants)
+    if (posenc_status status =
+            makeBuffer(device, code.constants, code.numConstants, constants))
+      return status;
+  // A binding needs a buffer, also where nothing of it is read.
+  constexpr uint32_t zeros[4] = {};
+  return makeBuffer(device, zeros, std::size(zeros), nothing);
 }
 
 posenc_status posenc_vulkan_program::compile(const char *name, Kernel &entry) {
@@ -261,6 +267,8 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
         i < numInputs ? function.inputs[i] : function.outputs[i - numInputs];
     const posenc_vulkan_argument &view = arguments[i];
     if (argument.kind == POSENC_SCALAR) {
+      if (posenc_status status = checkScalar(function, argument, view.scalar))
+        return status;
       entryArguments[i] = view.scalar;
       continue;
     }

@@ -476,3 +476,26 @@ TEST_F(Vulkan, RefusesWhatIsNotThere) {
             POSENC_OK)
       << posenc_last_error();
 }
+
+TEST_F(Vulkan, RefusesAScalarBeyondItsType) {
+  Program program(R"mlir(
+func.func @f(%x: tensor<1x2x4xf32>, %p: i32) -> tensor<1x2x4xf32> {
+  %e = tensor.empty() : tensor<1x2x4xf32>
+  %r = posenc.rope half #posenc.frequencies<dim = 4> ins(%x : tensor<1x2x4xf32>) positions(%p : i32) dims = [0] outs(%e : tensor<1x2x4xf32>)
+  return %r : tensor<1x2x4xf32>
+})mlir");
+  Program::Buffer in = program.upload(std::vector<char>(32)),
+                  out = program.upload(std::vector<char>(32));
+  std::vector<int64_t> shape{1, 2, 4};
+  auto launch = [&](int64_t position) {
+    return program.launch({{0, in.get(), 0, 3, shape.data(), nullptr},
+                           {position, nullptr, 0, 0, nullptr, nullptr},
+                           {0, out.get(), 0, 3, shape.data(), nullptr}});
+  };
+  EXPECT_EQ(launch(INT32_MAX), POSENC_OK) << posenc_last_error();
+  EXPECT_EQ(launch(INT32_MIN), POSENC_OK) << posenc_last_error();
+  EXPECT_EQ(launch(int64_t(INT32_MAX) + 1), POSENC_INVALID_ARGUMENT);
+  EXPECT_STREQ(posenc_last_error(), "f: 2147483648 is out of range for input "
+                                    "'in1' of type i32");
+  EXPECT_EQ(launch(int64_t(INT32_MIN) - 1), POSENC_INVALID_ARGUMENT);
+}

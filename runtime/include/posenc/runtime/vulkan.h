@@ -16,7 +16,8 @@
 /// says in words what went wrong. Every function is safe to call from several
 /// threads: those on one device take turns. An object must not be destroyed
 /// while another thread still uses it. Objects may be destroyed in any order:
-/// each keeps what it was made from.
+/// each keeps what it was made from. The exception is a kernel library, which
+/// must outlive its programs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -193,14 +194,15 @@ typedef struct {
 /// then outputs, and waits until it is done. Nothing is copied. What is asked
 /// of strides and of outputs that share memory is said in the header of the
 /// library. Errors: INVALID_ARGUMENT (NULL, a buffer of another device, a view
-/// beyond its buffer, what the function refuses), UNSUPPORTED (a function
-/// without code for Vulkan, an index beyond 32 bits), OUT_OF_MEMORY,
-/// KERNEL_FAILED.
+/// beyond its buffer, a scalar beyond its type, what the function refuses),
+/// UNSUPPORTED (a function without code for Vulkan, an index beyond 32 bits),
+/// OUT_OF_MEMORY, KERNEL_FAILED.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_launch(
     posenc_vulkan_program *program, const posenc_function *function,
     const posenc_vulkan_argument *arguments, size_t num_arguments);
 
-/// Told of each kernel before it runs, and in how many workgroups.
+/// Told of each kernel before it runs, and in how many workgroups. It must not
+/// launch anything of the same program, which would wait for itself.
 typedef void (*posenc_vulkan_observer)(void *ctx, const char *kernel,
                                        int64_t blocks);
 
