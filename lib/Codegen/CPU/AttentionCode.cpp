@@ -82,6 +82,7 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
                   getNumHeads(op.getKey(), op.getKeyHeadDim());
   if (isDecode(op, target)) {
     tiles.setDecode(op, ratio, std::max(dim, valueDim));
+    tiles.fitDecode(op, ratio, bytes);
     return tiles;
   }
   // What a query, a key and the table of a group's rotations take, and what it
@@ -162,25 +163,102 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
          std::clamp<int64_t>(kPageBytes / bytes / ofVector, 1, mostVectors);
 }
 
-AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations) {
+int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
+  int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
+  int64_t valueDim =
+      cast<ShapedType>(op.getValue().getType()).getShape().back();
+  int64_t scores = keys * getQueryLanes();
+  int64_t floats = getBlocks() * getQueryLanes() * getRowSize(dim) +
+                   scores * (lanes / 2 + 1 + getBlocksPerHead()) +
+                   getStateSize(valueDim) * (mostParts > 1 ? 2 : 1);
+  if (op.getKeyRotation() || op.getKeyNorm())
+    floats += alignTo(keys, scoreRows) * getRowSize(dim);
+  // A cosine and a sine of each channel, of a group's queries and of a key.
+  if (op.getQueryRotation())
+    floats += 2 * getGroup() * dim;
+  if (op.getKeyRotation())
+    floats += 2 * dim;
+  return 4 * floats;
+}
+
+void AttentionTiles::setParts(AttentionOp op) {
+  constexpr int64_t mostFloats = kSharedBytes / 4, mostTasks = 8;
+  int64_t tasks = getNumHeads(op.getQuery(), op.getQueryHeadDim()) / heads;
+  int64_t valueDim =
+      cast<ShapedType>(op.getValue().getType()).getShape().back();
+  mostParts = std::max<int64_t>(
+      1, std::min(mostTasks / tasks,
+                  mostFloats / (tasks * getStateSize(valueDim))));
+}
+
+void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
+  setParts(op);
+  int64_t tokens = getTokens();
+  auto setHeads = [&](int64_t count, int64_t ofKeys) {
+    heads = count;
+    keyHeads = ofKeys;
+    queries = heads * tokens;
+    int64_t ofVector = lanes / getQueryLanes();
+    keys = std::max(keys / ofVector, int64_t(1)) * ofVector;
+  };
+  auto isTooMuch = [&] { return getDecodeBytes(op) > bytes; };
+  // What costs least comes first: whole rows of heads, then parts for threads
+  // that have nothing to do, then keys that are read once for all heads.
+  int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
+  for (int64_t count = keyHeads - 1; count > 0 && isTooMuch(); --count)
+    if (all % count == 0) {
+      setHeads(count * ratio, count);
+      setParts(op);
+    }
+  if (isTooMuch())
+    mostParts = 1;
+  for (int64_t count = heads - 1; count > 0 && isTooMuch(); --count) {
+    if (ratio % count != 0)
+      continue;
+    setHeads(count, /*ofKeys=*/1);
+    setParts(op);
+    if (isTooMuch())
+      mostParts = 1;
+  }
+  for (int64_t least = lanes / getQueryLanes(); keys > least && isTooMuch();)
+    keys -= least;
+}
+
+/// Whether one can use the memory of the other.
+static bool areAlike(AttentionOp a, AttentionOp b, const VectorTarget &target) {
+  if (!llvm::equal(a->getOperandTypes(), b->getOperandTypes()) ||
+      isDecode(a, target) != isDecode(b, target))
+    return false;
+  return !isDecode(a, target) ||
+         (a.getQueryHeadDim() == b.getQueryHeadDim() &&
+          a.getKeyHeadDim() == b.getKeyHeadDim() &&
+          a.getQueryRotation() == b.getQueryRotation() &&
+          a.getKeyRotation() == b.getKeyRotation() &&
+          !a.getKeyNorm() == !b.getKeyNorm());
+}
+
+AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations,
+                                   const VectorTarget &target) {
   llvm::SmallDenseMap<Operation *, SmallVector<AttentionOp>> kinds;
   for (AttentionOp op : operations) {
     Operation *function = op->getParentOfType<FunctionOpInterface>();
-    auto hasItsTypes = [&](AttentionOp other) {
-      return llvm::equal(op->getOperandTypes(), other->getOperandTypes());
-    };
-    if (llvm::any_of(kinds[function], hasItsTypes))
+    if (llvm::any_of(kinds[function], [&](AttentionOp other) {
+          return areAlike(op, other, target);
+        }))
       continue;
     kinds[function].push_back(op);
     ++numShapes[function];
+    if (isDecode(op, target))
+      haveParts.insert(function);
   }
 }
 
 int64_t AttentionScratch::getMostBytes(AttentionOp op) const {
   // Threads may have stacks of 512 KiB, and the second cache is not larger.
   constexpr int64_t ofFunction = 392 << 10;
-  return ofFunction /
-         numShapes.lookup(op->getParentOfType<FunctionOpInterface>());
+  Operation *function = op->getParentOfType<FunctionOpInterface>();
+  int64_t shared = haveParts.contains(function) ? kSharedBytes : 0;
+  return (ofFunction - shared) / numShapes.lookup(function);
 }
 
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
@@ -231,18 +309,12 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
     decodeWeights = allocate({tiles.getBlocksPerHead() * numScores});
     decodeSums = allocate({numRows, valueDim});
     decodeState = allocate({2 * tiles.getBlocks(), tiles.lanes});
-    // Threads have parts of the keys to do where heads and entries are few.
-    constexpr int64_t mostFloats = kSharedBytes / 4, mostTasks = 8;
-    mostParts =
-        std::min(mostTasks / getHeadTasks(),
-                 mostFloats / (getHeadTasks() * tiles.getStateSize(valueDim)));
-    if (mostParts < 2) {
-      mostParts = 1;
+    if (tiles.mostParts == 1)
       return;
-    }
     mergedSums = allocate({numRows, valueDim});
     mergedState = allocate({2 * tiles.getBlocks(), tiles.lanes});
-    partials = scratch.allocate(builder, op, mostFloats, /*isShared=*/true);
+    partials = scratch.allocate(builder, op, kSharedBytes / 4,
+                                /*isShared=*/true);
     return;
   }
   // Rows of queries and results come before and after all keys.

@@ -33,6 +33,7 @@
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::posenc {
@@ -50,6 +51,9 @@ struct AttentionTiles {
   int64_t keys, queries;
   /// Query heads of a task, and key heads.
   int64_t heads, keyHeads = 1;
+  /// The most parts of the keys, for few tokens: what threads have to do where
+  /// heads and entries are few.
+  int64_t mostParts = 1;
 
   /// For memory of so many bytes.
   static AttentionTiles get(AttentionOp op, const VectorTarget &target,
@@ -80,6 +84,11 @@ struct AttentionTiles {
 private:
   /// Sets what differs for few tokens.
   void setDecode(AttentionOp op, int64_t ratio, int64_t dim);
+  void setParts(AttentionOp op);
+  /// What few tokens take, but for what all tasks share.
+  int64_t getDecodeBytes(AttentionOp op) const;
+  /// Does less at a time until it fits, or until there is no less.
+  void fitDecode(AttentionOp op, int64_t ratio, int64_t bytes);
 };
 
 /// Memory on the stack of functions, which the attentions of one take turns to
@@ -87,7 +96,8 @@ private:
 class AttentionScratch {
 public:
   /// Of these, before any is erased.
-  explicit AttentionScratch(ArrayRef<AttentionOp> operations);
+  AttentionScratch(ArrayRef<AttentionOp> operations,
+                   const VectorTarget &target);
   /// What one of them may take: those of other shapes in its function have
   /// memory of their own.
   int64_t getMostBytes(AttentionOp op) const;
@@ -110,6 +120,8 @@ private:
   SmallVector<Entry> entries;
   /// How many shapes of attention a function has.
   llvm::SmallDenseMap<Operation *, int64_t> numShapes;
+  /// Functions in which parts of the keys may share memory.
+  llvm::SmallPtrSet<Operation *, 4> haveParts;
 };
 
 /// What all parts of the code of one attention know.
@@ -137,8 +149,6 @@ struct AttentionCode {
   /// Sums and the like of several parts of the keys, and memory for those of
   /// all tasks, if there is more than one part.
   Value mergedSums, mergedState, partials;
-  /// The most parts of the keys, for few tokens.
-  int64_t mostParts = 1;
 
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                 const VectorTarget &target, AttentionScratch &scratch);

@@ -165,7 +165,7 @@ void Decode::prefetchBeside(Value memref, Value firstKey, Value row,
   number = getPart(addIndex(b, number, row), /*size=*/1);
   SmallVector<Value> at =
       code.tiles.keyHeads == 1
-          ? getRow(firstKey, number, block, /*isNext=*/false)
+          ? getRow(firstKey, number, getKeyHead(block), /*isNext=*/false)
           : getNextRow(firstKey, number, /*ofRow=*/1);
   int64_t elements = kLineBytes / getElementBytes(memref);
   for (int64_t lane = 0; lane < code.dim; lane += elements)

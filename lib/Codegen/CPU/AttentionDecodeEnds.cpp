@@ -156,7 +156,7 @@ void Decode::finishBlock(Value block, int64_t numQueries) {
     llvm::append_values(low, i, lanes + i);
     llvm::append_values(high, lanes / 2 + i, lanes + lanes / 2 + i);
   }
-  bool isMerged = code.mostParts > 1;
+  bool isMerged = code.tiles.mostParts > 1;
   Value state = isMerged ? code.mergedState : code.decodeState;
   Value sums = isMerged ? code.mergedSums : code.decodeSums;
   Value row = mulIndex(b, block, 2);

@@ -104,7 +104,7 @@ static Value emitNumParts(ImplicitLocOpBuilder &builder,
       numKeys, createIndex(builder, leastKeys));
   return maxIndex(
       builder, createIndex(builder, 1),
-      minIndex(builder, number, createIndex(builder, code.mostParts)));
+      minIndex(builder, number, createIndex(builder, code.tiles.mostParts)));
 }
 
 static Value emitNumKeys(ImplicitLocOpBuilder &builder, Value first,
@@ -120,21 +120,22 @@ static Value emitPlace(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       task.queryHead, createIndex(builder, code.tiles.heads));
   Value number = addIndex(
       builder, mulIndex(builder, task.batch, code.getHeadTasks()), heads);
-  number = addIndex(builder, mulIndex(builder, number, code.mostParts), part);
+  number =
+      addIndex(builder, mulIndex(builder, number, code.tiles.mostParts), part);
   return mulIndex(builder, number, code.tiles.getStateSize(code.valueDim));
 }
 
 Value mlir::posenc::emitNumShares(ImplicitLocOpBuilder &builder,
                                   const AttentionCode &code) {
   AttentionOp op = code.op;
-  int64_t ofEntry = code.getHeadTasks() * code.mostParts *
+  int64_t ofEntry = code.getHeadTasks() * code.tiles.mostParts *
                     code.tiles.getStateSize(code.valueDim);
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
   Value fits =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::sle, batch,
                             createIndex(builder, kSharedBytes / 4 / ofEntry));
   return arith::SelectOp::create(builder, fits,
-                                 createIndex(builder, code.mostParts),
+                                 createIndex(builder, code.tiles.mostParts),
                                  createIndex(builder, 1));
 }
 
@@ -190,7 +191,7 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
            [&] { emitTile(endOfWhole, rest, /*isWhole=*/false); });
   };
   Value total = emitNumKeys(builder, firstKey, endKey);
-  if (code.mostParts == 1) {
+  if (code.tiles.mostParts == 1) {
     decode.start(/*isFirst=*/nullptr);
     emitKeys(firstKey, total);
     return decode.finish();

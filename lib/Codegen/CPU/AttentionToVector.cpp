@@ -350,7 +350,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   Value step = createIndex(builder, tiles.getTokens());
   bool areFew = isDecode(op, target);
   Value numShares;
-  if (areFew && code.mostParts > 1)
+  if (areFew && code.tiles.mostParts > 1)
     numShares = emitNumShares(builder, code);
   SmallVector<OpFoldResult> sizes{
       getSize(op.getQuery(), 0), builder.getIndexAttr(queryHeads / tiles.heads),
@@ -427,7 +427,7 @@ struct ConvertPosencAttentionToVector final
                          streamTablesFrom, blockPositions, blockBelow},
                         vectorBytes,
                         bf16Dots};
-    AttentionScratch scratch(operations);
+    SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> obstacle = getVectorObstacle(op)) {
         remark::missed(
@@ -436,6 +436,10 @@ struct ConvertPosencAttentionToVector final
             << remark::reason("{0}", *obstacle);
         continue;
       }
+      convertible.push_back(op);
+    }
+    AttentionScratch scratch(convertible, target);
+    for (AttentionOp op : convertible) {
       if (failed(checkConvertible(op, target)))
         return signalPassFailure();
       convertAttention(op, target, scratch);
