@@ -39,6 +39,42 @@ func.func @copy(%a: memref<?x4xf32, strided<[?, 1]>>, %o: memref<?x4xf32>) {
   return
 }
 
+// Indices have 64 bits, as on the CPU.
+// CHECK-LABEL: func.func @squares
+func.func @squares(%a: memref<?xi64>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%a : memref<?xi64>) {
+  ^bb0(%x: i64):
+    %i = arith.index_cast %x : i64 to index
+    %j = linalg.index 0 : index
+    %k = arith.muli %i, %j : index
+    %y = arith.index_cast %k : index to i64
+    linalg.yield %y : i64
+  }
+  return
+}
+
+// What no kernel serves stays.
+// CHECK-LABEL: func.func @product
+// CHECK-NEXT: linalg.matmul
+func.func @product(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %o: memref<4x4xf32>) {
+  linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x4xf32>) outs(%o : memref<4x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @tensors
+// CHECK-NEXT: linalg.exp
+func.func @tensors(%a: tensor<4x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = linalg.exp ins(%a : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @bytes
+// CHECK-NEXT: memref.copy
+func.func @bytes(%a: memref<4xi8>, %o: memref<4xi8>) {
+  memref.copy %a, %o : memref<4xi8> to memref<4xi8>
+  return
+}
+
 // CHECK-LABEL: gpu.module @kernels
 // CHECK: gpu.func @sum_elements(
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
@@ -51,6 +87,13 @@ func.func @copy(%a: memref<?x4xf32, strided<[?, 1]>>, %o: memref<?x4xf32>) {
 // CHECK: %[[WIDE:.*]] = arith.extf %[[X]] : bf16 to f32
 // CHECK: arith.addf %[[WIDE]], %{{.*}} : f32
 // CHECK: arith.truncf
-// CHECK: arith.cmpi slt, %[[J]],
+// CHECK: %[[COLUMN:.*]] = arith.index_cast %[[J]] : index to i64
+// CHECK: arith.cmpi slt, %[[COLUMN]],
 // CHECK: memref.store
 // CHECK: gpu.func @copy_elements(
+
+// CHECK: gpu.func @squares_elements
+// CHECK: %[[X:.*]] = memref.load
+// CHECK: %[[J:.*]] = arith.index_cast %{{.*}} : index to i64
+// CHECK: %[[Y:.*]] = arith.muli %[[X]], %[[J]] : i64
+// CHECK: memref.store %[[Y]]

@@ -258,7 +258,7 @@ void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
     marks.back() = arith::AndIOp::create(builder, loc, marks.back(), mark);
 }
 
-/// Emits `body` once more for vectors with small entries.
+/// Writes vectors with small entries once more.
 void PositionTable::mendPairs(OpBuilder &builder, Location loc,
                               const Position &position, Value behind,
                               Pairs pairs, int64_t lanes, Writer writer) const {

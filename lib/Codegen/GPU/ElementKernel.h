@@ -10,6 +10,7 @@
 #define POSENC_LIB_CODEGEN_GPU_ELEMENTKERNEL_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::posenc {
 
@@ -20,6 +21,11 @@ bool isElementOnGpu(Type type);
 /// writes alone, with the bits of the CPU: by sums, products and choices, but
 /// no quotients, which Vulkan does not round well.
 bool hasElementKernel(linalg::LinalgOp op);
+
+/// Clones an operation on scalars into a kernel, where `mapping` has all of its
+/// operands. Arithmetic in 16 bits is in f32, and rounded; indices are i64, as
+/// they are on the CPU.
+void cloneScalar(OpBuilder &builder, Operation *op, IRMapping &mapping);
 
 } // namespace mlir::posenc
 

@@ -94,8 +94,46 @@ bool mlir::posenc::hasElementKernel(linalg::LinalgOp op) {
   return true;
 }
 
-/// Clones an operation; arithmetic in 16 bits is in f32, and rounded.
-static void cloneScalar(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+/// The value, or what it is as i64: an index of a kernel may have 32 bits.
+static Value takeIndex(OpBuilder &builder, Location loc, Value value) {
+  if (!value.getType().isIndex())
+    return value;
+  return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
+}
+
+/// A cast between an index, which is an i64 here, and an integer.
+static Value castInteger(OpBuilder &builder, Location loc, Value value,
+                         Type type, bool isSigned) {
+  if (type.isIndex())
+    type = builder.getI64Type();
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  unsigned to = type.getIntOrFloatBitWidth();
+  if (from == to)
+    return value;
+  if (from > to)
+    return arith::TruncIOp::create(builder, loc, type, value);
+  if (isSigned)
+    return arith::ExtSIOp::create(builder, loc, type, value);
+  return arith::ExtUIOp::create(builder, loc, type, value);
+}
+
+void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
+                               IRMapping &mapping) {
+  Location loc = op->getLoc();
+  for (Value operand : op->getOperands())
+    mapping.map(operand, takeIndex(builder, loc, mapping.lookup(operand)));
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
+    Value result = op->getResult(0);
+    mapping.map(result,
+                castInteger(builder, loc, mapping.lookup(op->getOperand(0)),
+                            result.getType(), isa<arith::IndexCastOp>(op)));
+    return;
+  }
+  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
+    mapping.map(constant.getResult(), Value(arith::ConstantIntOp::create(
+                                          builder, loc, constant.value(), 64)));
+    return;
+  }
   auto isNarrow = [](Type type) { return isNarrowFloat(type); };
   bool isPlain =
       isa<arith::ExtFOp, arith::TruncFOp, arith::ConstantOp, arith::SelectOp>(
@@ -103,22 +141,24 @@ static void cloneScalar(OpBuilder &builder, Operation *op, IRMapping &mapping) {
       (llvm::none_of(op->getOperandTypes(), isNarrow) &&
        llvm::none_of(op->getResultTypes(), isNarrow));
   Operation *clone = builder.clone(*op, mapping);
+  for (Value result : clone->getResults())
+    if (result.getType().isIndex())
+      result.setType(builder.getI64Type());
   if (isPlain)
     return;
   Type f32 = builder.getF32Type();
   builder.setInsertionPoint(clone);
   for (OpOperand &operand : clone->getOpOperands())
     if (isNarrow(operand.get().getType()))
-      operand.set(
-          arith::ExtFOp::create(builder, op->getLoc(), f32, operand.get()));
+      operand.set(arith::ExtFOp::create(builder, loc, f32, operand.get()));
   builder.setInsertionPointAfter(clone);
   for (auto [old, result] :
        llvm::zip_equal(op->getResults(), clone->getResults())) {
     if (!isNarrow(old.getType()))
       continue;
     result.setType(f32);
-    mapping.map(old, Value(arith::TruncFOp::create(builder, op->getLoc(),
-                                                   old.getType(), result)));
+    mapping.map(old, Value(arith::TruncFOp::create(builder, loc, old.getType(),
+                                                   result)));
   }
 }
 
@@ -224,11 +264,14 @@ struct ConvertPosencElementsToGpu final
     getOperation().walk([&](Operation *op) {
       OpBuilder builder(op);
       if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+        if (!isElementOnGpu(getElementTypeOrSelf(copy.getTarget().getType())))
+          return;
         operations.push_back(linalg::makeMemRefCopyOp(
             builder, op->getLoc(), copy.getSource(), copy.getTarget()));
         copy.erase();
       } else if (auto loops = dyn_cast<linalg::LinalgOp>(op)) {
-        operations.push_back(loops);
+        if (hasElementKernel(loops))
+          operations.push_back(loops);
       }
     });
     for (linalg::LinalgOp op : operations) {

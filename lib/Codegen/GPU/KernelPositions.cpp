@@ -8,6 +8,8 @@
 
 #include "KernelPositions.h"
 
+#include "ElementKernel.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -28,6 +30,9 @@ linalg::GenericOp mlir::posenc::findPositionsProducer(Value positions) {
     else if (!isa<PositionalOpInterface, memref::DimOp>(user))
       return nullptr;
   }
+  auto isOwn = [&](Value value) {
+    return value.getParentBlock() == producer.getBody();
+  };
   bool isPlain =
       producer && producer.getDpsInits().size() == 1 &&
       producer.getDpsInits().front() == positions &&
@@ -37,9 +42,11 @@ linalg::GenericOp mlir::posenc::findPositionsProducer(Value positions) {
       llvm::all_of(
           producer.getDpsInputs(),
           [](Value input) { return isa<MemRefType>(input.getType()); }) &&
-      llvm::all_of(producer.getBody()->without_terminator(),
-                   [](Operation &op) {
-                     return isa<arith::ArithDialect>(op.getDialect());
+      llvm::all_of(producer.getBody()->getOperations(),
+                   [&](Operation &op) {
+                     return llvm::all_of(op.getOperands(), isOwn) &&
+                            (isa<arith::ArithDialect>(op.getDialect()) ||
+                             isa<linalg::YieldOp>(op));
                    }) &&
       producer.getRegionOutputArgs().front().use_empty();
   return isPlain ? producer : nullptr;
@@ -106,16 +113,11 @@ PositionPhases::Position KernelPositions::load(OpBuilder &builder, Location loc,
     }
     IRMapping mapping;
     Block *body = const_cast<linalg::GenericOp &>(producer).getBody();
-    for (auto [argument, element] : llvm::zip(body->getArguments(), elements)) {
-      if (argument.getType() != element.getType())
-        element = arith::IndexCastOp::create(builder, loc, argument.getType(),
-                                             element);
+    for (auto [argument, element] : llvm::zip(body->getArguments(), elements))
       mapping.map(argument, element);
-    }
     for (Operation &op : body->without_terminator())
-      builder.clone(op, mapping);
-    values.push_back(
-        mapping.lookupOrDefault(body->getTerminator()->getOperand(0)));
+      cloneScalar(builder, &op, mapping);
+    values.push_back(mapping.lookup(body->getTerminator()->getOperand(0)));
   }
   return phases.createPosition(builder, loc, values);
 }

@@ -185,6 +185,36 @@ func.func @at_constants(%x: tensor<5x2x16xf32>) -> (tensor<5x2x16xf32>) {
   %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<5x2x16xf32>) positions(%p : tensor<5xi64>) dims = [0] outs(%x : tensor<5x2x16xf32>)
   return %r : tensor<5x2x16xf32>
 }
+func.func @squared(%x: tensor<?x2x16xf32>, %q: tensor<?xindex>) -> (tensor<?x2x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x16xf32>
+  %e = tensor.empty(%n) : tensor<?xindex>
+  %p = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%q : tensor<?xindex>) outs(%e : tensor<?xindex>) {
+  ^bb0(%a: index, %o: index):
+    %k = arith.muli %a, %a : index
+    linalg.yield %k : index
+  } -> tensor<?xindex>
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<?x2x16xf32>) positions(%p : tensor<?xindex>) dims = [0] outs(%x : tensor<?x2x16xf32>)
+  return %r : tensor<?x2x16xf32>
+}
+func.func @by_indices(%x: tensor<?x2x16xf32>, %q: tensor<?xi64>, %first: i64) -> (tensor<?x2x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x16xf32>
+  %far = arith.constant 123456789012 : index
+  %e = tensor.empty(%n) : tensor<?xi64>
+  %p = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%q : tensor<?xi64>) outs(%e : tensor<?xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %b = arith.addi %a, %first : i64
+    %i = arith.index_cast %b : i64 to index
+    %j = linalg.index 0 : index
+    %k = arith.muli %i, %far : index
+    %l = arith.addi %k, %j : index
+    %m = arith.index_cast %l : index to i64
+    linalg.yield %m : i64
+  } -> tensor<?xi64>
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<?x2x16xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x16xf32>)
+  return %r : tensor<?x2x16xf32>
+}
 func.func @numbered(%x: tensor<?x2x16xf64>, %first: i64) -> (tensor<2x?x16xf64>) {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x2x16xf64>
