@@ -43,6 +43,10 @@ using Position = PositionSteps::Position;
 /// Threads of a block: the table needs no more of each other.
 static constexpr int64_t kThreads = 128;
 
+/// Of a processor at a time. Without it, ptxas spills to have room for one
+/// more.
+static constexpr int32_t kLeastBlocks = 3;
+
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
@@ -268,6 +272,8 @@ static void convertTable(OpBuilder &builder, PositionalOpInterface op,
   int64_t pairs = places.zipped ? std::max<int64_t>(access / 2, 1) : access;
   auto emit = [&](OpBuilder &host, bool isWide) {
     GpuKernel kernel(op, isWide ? "" : "_narrow", kThreads);
+    kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                                  host.getI32IntegerAttr(kLeastBlocks));
     TableKernel table(host, kernel, op, frequencies, axes, positions, places,
                       pairs, isWide ? access : 1);
     table.emit();
