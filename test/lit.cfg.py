@@ -62,8 +62,8 @@ for tool in [
     add_tool(os.path.join(config.posenc_obj_root, "bin"), tool)
 for tool in [
     "FileCheck", "lli", "llvm-ar", "llvm-nm", "llvm-objdump", "llvm-readelf",
-    "mlir-opt", "mlir-runner", "mlir-tblgen", "mlir-translate", "not",
-    "split-file",
+    "llvm-strings", "mlir-opt", "mlir-runner", "mlir-tblgen",
+    "mlir-translate", "not", "split-file",
 ]:
     add_tool(config.llvm_tools_dir, tool)
 
