@@ -81,6 +81,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createConvertBufferizationToMemRefPass());
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  manager.addPass(createPosencOutlineLoopsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

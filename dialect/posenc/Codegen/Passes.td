@@ -114,6 +114,18 @@ def PosencHoistScratchPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+def PosencOutlineLoopsPass
+    : Pass<"posenc-outline-loops", "::mlir::ModuleOp"> {
+  let summary = "Put the loops of functions that have many into functions";
+  let description = [{
+    LLVM takes a time that grows with the square of the number of a function's
+    loops, and its frame holds what all of them need on the stack. Where more
+    than eight loops stand in one block, each becomes a private function, which
+    is not inlined, and takes along the memory on the stack that only it uses.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
   let summary = "Turn conversions between f32 and bf16, and products of pairs of "
                 "bf16, into other arithmetic";

@@ -1,0 +1,153 @@
+//===- OutlineLoops.cpp - functions of many loops in parts ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCOUTLINELOOPSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+
+/// Compiling so many loops of a block together takes no longer than one by one.
+static constexpr size_t kMaxLoops = 8;
+
+namespace {
+/// A loop and, before it, what nothing else uses: memory on the stack and what
+/// is stored there first.
+using Part = SmallVector<Operation *>;
+} // namespace
+
+static bool isLoop(Operation &op) {
+  if (op.getNumResults() != 0)
+    return false;
+  return isa<scf::ForOp>(op) ||
+         (isa<scf::IfOp>(op) && op.walk([](scf::ForOp) {
+                                    return WalkResult::interrupt();
+                                  }).wasInterrupted());
+}
+
+/// The only loop of the block that uses the memory, which nothing else of the
+/// block does but stores before it. `stores` is what these are.
+static Operation *getOnlyLoop(memref::AllocaOp alloca, Part &stores) {
+  Operation *loop = nullptr;
+  for (Operation *user : alloca->getUsers()) {
+    Operation *top = alloca->getBlock()->findAncestorOpInBlock(*user);
+    auto store = dyn_cast_if_present<memref::StoreOp>(top);
+    if (store && store.getMemRef() == alloca && store.getValue() != alloca)
+      stores.push_back(store);
+    else if (!top || (loop && loop != top) || !isLoop(*top))
+      return nullptr;
+    else
+      loop = top;
+  }
+  bool areBefore = loop && llvm::all_of(stores, [&](Operation *store) {
+                     return store->isBeforeInBlock(loop);
+                   });
+  return areBefore ? loop : nullptr;
+}
+
+/// The loops of the block, if they are too many.
+static SmallVector<Part> findParts(Block &block) {
+  SmallVector<Part> parts;
+  DenseMap<Operation *, size_t> numbers;
+  for (Operation &op : block) {
+    if (!isLoop(op))
+      continue;
+    numbers[&op] = parts.size();
+    parts.push_back({&op});
+  }
+  if (parts.size() <= kMaxLoops)
+    return {};
+  for (auto alloca : block.getOps<memref::AllocaOp>()) {
+    Part stores;
+    Operation *loop = getOnlyLoop(alloca, stores);
+    if (!loop)
+      continue;
+    Part &part = parts[numbers[loop]];
+    part.push_back(alloca);
+    part.append(stores);
+  }
+  for (Part &part : parts)
+    llvm::sort(
+        part, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return parts;
+}
+
+/// Moves a part into a function, which gets what it needs as arguments, but
+/// makes constants itself. It stands before `next`.
+static void outline(const Part &part, func::FuncOp function,
+                    Block::iterator next, SymbolTable &symbols) {
+  Location loc = part.back()->getLoc();
+  OpBuilder builder(part.back()->getNextNode());
+  auto outlined =
+      func::FuncOp::create(loc, (function.getName() + "_part").str(),
+                           builder.getFunctionType({}, {}));
+  outlined.setPrivate();
+  // Inlined it would be in vain. What func.func has for this is not converted.
+  outlined->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+  symbols.insert(outlined, next);
+
+  Block *body = outlined.addEntryBlock();
+  for (Operation *op : part)
+    op->moveBefore(body, body->end());
+  SmallVector<Value> captured;
+  DenseMap<Value, Value> known;
+  auto getInside = [&](Value outer) -> Value {
+    Operation *op = outer.getDefiningOp();
+    if (!op || !(op->hasTrait<OpTrait::ConstantLike>() ||
+                 isa<memref::GetGlobalOp>(op))) {
+      captured.push_back(outer);
+      return body->addArgument(outer.getType(), loc);
+    }
+    Operation *copy = op->clone();
+    body->push_front(copy);
+    return copy->getResult(cast<OpResult>(outer).getResultNumber());
+  };
+  outlined.walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (outlined.getBody().isAncestor(value.getParentRegion()))
+        continue;
+      auto [entry, isNew] = known.try_emplace(value);
+      if (isNew)
+        entry->second = getInside(value);
+      operand.set(entry->second);
+    }
+  });
+  outlined.setFunctionType(
+      builder.getFunctionType(body->getArgumentTypes(), {}));
+  func::CallOp::create(builder, loc, outlined, captured);
+  builder.setInsertionPointToEnd(body);
+  func::ReturnOp::create(builder, loc);
+}
+
+namespace {
+struct OutlineLoops final
+    : mlir::posenc::impl::PosencOutlineLoopsPassBase<OutlineLoops> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      SmallVector<Part> parts;
+      function->walk([&](Block *block) { parts.append(findParts(*block)); });
+      auto next = std::next(function->getIterator());
+      for (const Part &part : parts)
+        outline(part, function, next, symbols);
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,135 @@
+//===- outline-loops.mlir - functions of many loops in parts --------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --posenc-outline-loops | FileCheck %s
+// RUN: posenc-opt %s --posenc-outline-loops --convert-func-to-llvm \
+// RUN:   | FileCheck %s --check-prefix=LLVM
+
+// LLVM would inline what is called once.
+// LLVM: llvm.func @many_part_0({{.*}}) attributes {passthrough = ["noinline"]
+
+memref.global "private" constant @one : memref<1xf32> = dense<1.0>
+
+// Eight loops stay where they are.
+// CHECK-LABEL: func.func @few
+// CHECK-COUNT-8: scf.for
+// CHECK-NOT: call
+func.func @few(%x: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  return
+}
+
+// A private function is there already. In a frame of its own a loop has the
+// memory that only it uses, with what was stored there first, and constants.
+// CHECK-LABEL: func.func @many
+// CHECK-SAME: (%[[X:.*]]: memref<?xf32>, %[[N:.*]]: index, %[[C:.*]]: i1) -> f32
+// CHECK: %[[SHARED:.*]] = memref.alloca() : memref<2xf32>
+// CHECK-NEXT: %[[LATE:.*]] = memref.alloca() : memref<1xf32>
+// CHECK-NEXT: %[[SUM:.*]] = scf.for
+// CHECK-NOT: scf.for
+// CHECK: call @many_part_0(%[[SHARED]], %[[X]], %[[N]])
+// CHECK-NEXT: call @many_part_1(%[[SHARED]], %[[N]])
+// CHECK-NEXT: call @many_part_2(%[[LATE]], %[[N]])
+// CHECK-NEXT: memref.store %{{.*}}, %[[LATE]]
+// CHECK-NEXT: call @many_part_3(%[[X]], %[[N]])
+// CHECK-NEXT: call @many_part_4
+// CHECK-NEXT: call @many_part_5
+// CHECK-NEXT: call @many_part_6
+// CHECK-NEXT: call @many_part_7
+// CHECK-NEXT: call @many_part_8(%[[X]], %[[N]], %[[C]])
+// CHECK-NEXT: return %[[SUM]]
+// CHECK: func.func private @many_part_0
+// CHECK: func.func private @many_part_3(%[[X:.*]]: memref<?xf32>, %[[N:.*]]: index)
+// CHECK-SAME: passthrough = ["noinline"]
+// CHECK-DAG: %[[F:.*]] = arith.constant 1.0
+// CHECK-DAG: %[[C0:.*]] = arith.constant 0
+// CHECK: %[[OWN:.*]] = memref.alloca() : memref<1xf32>
+// CHECK-NEXT: memref.store %[[F]], %[[OWN]][%[[C0]]]
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: memref.load %[[OWN]][%[[C0]]]
+// CHECK: return
+// CHECK: func.func private @many_part_8
+// CHECK: scf.if
+// CHECK-NEXT: scf.for
+func.func @many(%x: memref<?xf32>, %n: index, %c: i1) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %own = memref.alloca() : memref<1xf32>
+  %shared = memref.alloca() : memref<2xf32>
+  %late = memref.alloca() : memref<1xf32>
+  memref.store %f, %own[%c0] : memref<1xf32>
+  // One with a result stays.
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %f) -> f32 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %t = arith.addf %a, %v : f32
+    scf.yield %t : f32
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %shared[%c1] : memref<2xf32>
+    memref.store %v, %x[%i] : memref<?xf32>
+  }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %shared[%c0] : memref<2xf32> }
+  // What is stored after the loop is not for it.
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %late[%c0] : memref<1xf32> }
+  memref.store %f, %late[%c0] : memref<1xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %own[%c0] : memref<1xf32>
+    %one = memref.get_global @one : memref<1xf32>
+    memref.store %v, %x[%i] : memref<?xf32>
+  }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  scf.if %c {
+    scf.for %i = %c0 to %n step %c1 { memref.store %f, %x[%i] : memref<?xf32> }
+  }
+  return %s : f32
+}
+
+func.func private @many_part()
+
+// Of a loop that is within another, too; what is on the stack outside of that
+// stays there.
+// CHECK-LABEL: func.func @nested
+// CHECK: %[[OUTER:.*]] = memref.alloca()
+// CHECK: scf.for
+// CHECK-NEXT: call @nested_part(%[[OUTER]], %{{.*}})
+// CHECK: call @nested_part_16
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func @nested(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %x = memref.alloca() : memref<1xf32>
+  memref.store %f, %x[%c0] : memref<1xf32>
+  scf.for %j = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+    scf.for %i = %c0 to %j step %c1 { memref.store %f, %x[%c0] : memref<1xf32> }
+  }
+  return
+}
