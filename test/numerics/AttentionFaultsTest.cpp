@@ -89,14 +89,21 @@ AttentionCase getOneQueryCase() {
   return c;
 }
 
-/// Two blocks of queries of a key head, where all but the last tile and the
-/// first are seen by all.
+/// Four blocks of queries of a key head, the last not full, where all but the
+/// last tile and the first are seen by all.
 AttentionCase getFewQueriesCase() {
   AttentionCase c;
   c.staticQueries = 3;
+  c.heads = 10;
   c.causal = c.sinks = c.logSums = c.lengths = true;
   c.left = 157;
   c.scale = 0.25;
+  return c;
+}
+
+AttentionCase getUnknownCase() {
+  AttentionCase c = getFewQueriesCase();
+  c.staticQueries = 0;
   return c;
 }
 
@@ -261,9 +268,9 @@ const Fault kOneQueryFaults[] = {
 
 const Fault kFewQueriesFaults[] = {
     {"Control", "", ""},
-    {"TokenOfLanes", "arith.remui %*, %* : vector<8xi32>",
+    {"TokenOfLanes", "arith.divui %*, %* : vector<8xi32>",
      "arith.minui %$0, %$1 : vector<8xi32>"},
-    {"NumberOfLanes", "[0, 1, 2, 3, 0, 1, 2, 3]", "[0, 2, 1, 3, 0, 2, 1, 3]"},
+    {"NumberOfLanes", "[0, 1, 2, 3, 0, 1, 2, 3]", "[3, 1, 2, 0, 3, 1, 2, 0]"},
     {"KeyOfLanes", "[0, 0, 0, 0, 1, 1, 1, 1]", "[0, 0, 0, 0, 0, 0, 0, 0]"},
     {"AlmostCausal",
      "arith.cmpi sgt, %*, %cst* : vector<8xi32> %* = arith.andi",
@@ -275,26 +282,39 @@ const Fault kFewQueriesFaults[] = {
     {"WindowUnmasked", "arith.cmpi sge, %*, %* : index",
      "arith.cmpi ne, %$0, %$1 : index"},
     {"DiagonalUnmasked", "constant -2 : index", "constant 0 : index"},
-    {"QueryDropped", "scf.for %* = %c0 to %c12", "scf.for %$0 = %c0 to %c8"},
-    {"QueryOfOtherToken",
-     "arith.remui %*, %c3 : index %* = arith.divui %*, %c6 : index",
-     "arith.minui %$0, %c2 : index\n%$1 = arith.divui %$2, %c6 : index"},
-    {"RowsOfKeyHead", "arith.muli %*, %c8 : index %* = arith.remui",
-     "arith.muli %$0, %c6 : index\n%$1 = arith.remui"},
+    {"QueryDropped", "scf.for %* = %c0 to %c15", "scf.for %$0 = %c0 to %c8"},
+    {"QueryOfOtherToken", "arith.divui %arg*, %c5 : index",
+     "arith.minui %$0, %c2 : index"},
+    {"RowsOfKeyHead", "arith.muli %arg*, %c16 : index",
+     "arith.muli %$0, %c8 : index"},
     {"WeightsOfOneBlock",
-     "arith.remui %*, %c2 : index %* = arith.muli %*, %c128 : index",
+     "arith.remui %*, %c4 : index %* = arith.muli %*, %c128 : index",
      "arith.minui %$0, %c0 : index\n%$1 = arith.muli %$2, %c128 : index"},
     {"MaximumOfOneBlock",
      "arith.muli %*, %c2 : index %* = arith.addi %*, %c1 : index %* = "
      "vector.load",
      "arith.muli %$0, %c0 : index\n%$1 = arith.addi %$2, %c1 : index\n%$3 = "
      "vector.load"},
-    {"SinkOfToken", "arith.divui %*, %c3 : index %* = memref.load",
-     "arith.remui %$0, %c3 : index\n%$1 = memref.load"},
-    {"ResultOfOtherToken", "arith.remui %*, %c3 : index %* = vector.extract",
+    {"HeadOfSink",
+     "arith.remui %*, %c5 : index %* = arith.addi %*, %* : index "
+     "%* = memref.load",
+     "arith.minui %$0, %c4 : index\n%$1 = arith.addi %$2, %$3 : index\n"
+     "%$4 = memref.load"},
+    {"ResultOfOtherToken", "arith.divui %*, %c5 : index %* = vector.extract",
      "arith.minui %$0, %c2 : index\n%$1 = vector.extract"},
+    {"ResultDropped", "arith.minsi %*, %c4 : index scf.for",
+     "arith.minsi %$0, %c2 : index\nscf.for"},
     {"KeyHeadOfBlock", "scf.for %* = %c0 to %c32 step %c2 { %* = arith.divui",
      "scf.for %$0 = %c0 to %c32 step %c2 {\n%$1 = arith.remui"},
+};
+
+/// What only code for any number of tokens has.
+const Fault kUnknownFaults[] = {
+    {"Control", "", ""},
+    {"LastBlockDropped", "arith.ceildivui %*, %c4 : index",
+     "arith.divui %$0, %c4 : index"},
+    {"QueriesOfFourHeads", "arith.muli %*, %c5 : index %* = arith.ceildivui",
+     "arith.muli %$0, %c4 : index\n%$1 = arith.ceildivui"},
 };
 
 /// What is wrong with parts of the keys also where a task does them all.
@@ -433,6 +453,7 @@ class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionFewQueriesFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionUnknownFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionSpoiltFewQueriesFaultTest
     : public testing::TestWithParam<Fault> {};
 class AttentionPartsFaultTest : public testing::TestWithParam<Fault> {};
@@ -469,6 +490,10 @@ TEST_P(AttentionOneQueryFaultTest, IsCaught) {
 }
 TEST_P(AttentionFewQueriesFaultTest, IsCaught) {
   static const Subject subject(getFewQueriesCase(), {3, 3, 331});
+  subject.check(GetParam());
+}
+TEST_P(AttentionUnknownFaultTest, IsCaught) {
+  static const Subject subject(getUnknownCase(), {3, 3, 331});
   subject.check(GetParam());
 }
 TEST_P(AttentionSpoiltFewQueriesFaultTest, IsCaught) {
@@ -515,6 +540,8 @@ INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(FewQueries, AttentionFewQueriesFaultTest,
                          testing::ValuesIn(kFewQueriesFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Unknown, AttentionUnknownFaultTest,
+                         testing::ValuesIn(kUnknownFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFewQueriesFaultTest,
                          testing::ValuesIn(kSpoiltFewQueriesFaults),
                          getFaultName);

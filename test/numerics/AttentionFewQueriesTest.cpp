@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention of one to eight queries, which takes a way of its own where their
-// number is known: keys are read once for all of them.
+// Attention of one to eight queries, which takes a way of its own: keys are read
+// once for all of them. Where their number is not known, it says which way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -106,6 +106,10 @@ class AttentionFewQueriesTest : public testing::TestWithParam<Case> {};
 TEST_P(AttentionFewQueriesTest, IsRight) {
   expectRight(GetParam(), POSENC_F32, Route::Direct);
 }
+TEST_P(AttentionFewQueriesTest, IsRightOfUnknownNumber) {
+  expectRight(GetParam().ofUnknownNumber(), POSENC_F32, Route::Direct);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, AttentionFewQueriesTest,
                          testing::ValuesIn(kCases), getCaseName);
 

@@ -25,6 +25,7 @@ struct Parts {
   const char *name;
   AttentionCase c;
   int64_t keys;
+  int64_t queries = 1;
 };
 
 void PrintTo(const Parts &parts, std::ostream *os) { *os << parts.name; }
@@ -33,7 +34,6 @@ AttentionCase getCase(posenc_dtype dtype, int64_t heads, int64_t keyHeads,
                       int64_t dim, bool keyHeadMajor) {
   AttentionCase c;
   c.dtype = dtype;
-  c.staticQueries = 1;
   c.heads = heads;
   c.keyHeads = keyHeads;
   c.dim = c.valueDim = dim;
@@ -55,22 +55,21 @@ std::vector<Parts> getAll() {
       {"Sinks", getCase(POSENC_F32, 4, 2, 64, false), 1600},
       {"Paged", getCase(POSENC_F32, 8, 2, 64, false), 1300},
       {"Rotated", getCase(POSENC_F32, 4, 1, 64, true), 1300},
-      {"TwoQueries", getCase(POSENC_F32, 8, 2, 64, false), 2111},
-      {"ThreeQueries", getCase(POSENC_BF16, 6, 1, 64, true), 1500},
-      {"FiveQueries", getCase(POSENC_F16, 4, 1, 128, true), 1025},
-      {"EightQueries", getCase(POSENC_F32, 4, 2, 64, false), 2111},
+      {"TwoQueries", getCase(POSENC_F32, 8, 2, 64, false), 2111, 2},
+      {"ThreeQueries", getCase(POSENC_BF16, 6, 1, 64, true), 1500, 3},
+      {"FiveQueries", getCase(POSENC_F16, 4, 1, 128, true), 1025, 5},
+      {"EightQueries", getCase(POSENC_F32, 4, 2, 64, false), 2111, 8},
+      {"UnknownOne", getCase(POSENC_F32, 8, 8, 64, false), 2111, 1},
+      {"UnknownThree", getCase(POSENC_F32, 2, 2, 64, false), 2111, 3},
+      {"UnknownEight", getCase(POSENC_BF16, 6, 2, 64, false), 2111, 8},
   };
-  const std::pair<const char *, int64_t> counts[] = {{"TwoQueries", 2},
-                                                     {"ThreeQueries", 3},
-                                                     {"FiveQueries", 5},
-                                                     {"EightQueries", 8}};
   for (Parts &parts : all) {
-    for (auto [name, count] : counts)
-      if (std::strcmp(parts.name, name) == 0) {
-        parts.c.staticQueries = count;
-        parts.c.causal = parts.c.sinks = parts.c.logSums = true;
-        parts.c.left = 1200;
-      }
+    bool isUnknown = std::strncmp(parts.name, "Unknown", 7) == 0;
+    parts.c.staticQueries = isUnknown ? 0 : parts.queries;
+    if (parts.queries > 1 || isUnknown) {
+      parts.c.causal = parts.c.sinks = parts.c.logSums = true;
+      parts.c.left = 1200;
+    }
     if (std::strcmp(parts.name, "Window") == 0)
       parts.c.left = 1999;
     if (std::strcmp(parts.name, "Sinks") == 0)
@@ -134,7 +133,7 @@ runtime::Array repeat(const runtime::Array &array, int64_t times) {
 TEST_P(AttentionPartsTest, ThreadsAndEntriesChangeNoBit) {
   const Parts &parts = GetParam();
   Kernel kernel(getModule(parts.c));
-  int64_t queries = parts.c.staticQueries;
+  int64_t queries = parts.queries;
   AttentionData data(parts.c, {1, queries, parts.keys}, 11);
   std::vector<runtime::Array> alone = kernel.call("f", data.getInputs());
   EXPECT_EQ(data.check(alone), "");
@@ -155,6 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Code, AttentionPartsTest, testing::ValuesIn(getAll()),
 
 TEST(AttentionEntriesTest, EntriesChangeNoBitOfOneAnother) {
   AttentionCase c = getCase(POSENC_F32, 8, 2, 64, false);
+  c.staticQueries = 1;
   Kernel kernel(getModule(c));
   std::vector<runtime::Array> arrays;
   for (int64_t heads : {8, 2, 2})
@@ -174,4 +174,18 @@ TEST(AttentionEntriesTest, EntriesChangeNoBitOfOneAnother) {
   // With memory for the parts of all, and without.
   for (int64_t times : {2, 3, 40})
     expectSame(call(times), one);
+}
+
+/// One function takes few queries and many, in any order.
+TEST(AttentionNumbersTest, EachNumberOfQueriesIsRight) {
+  for (auto [heads, keyHeads] : {std::pair(4, 1), std::pair(2, 2)}) {
+    AttentionCase c = getCase(POSENC_F32, heads, keyHeads, 32, keyHeads == 1);
+    c.causal = c.lengths = c.logSums = true;
+    Kernel kernel(getModule(c));
+    for (int64_t queries : {8, 1, 40, 7, 2, 9, 3, 6, 5, 4, 0}) {
+      SCOPED_TRACE(queries);
+      AttentionData data(c, {3, queries, 331}, 13);
+      EXPECT_EQ(data.check(kernel.call("f", data.getInputs())), "");
+    }
+  }
 }

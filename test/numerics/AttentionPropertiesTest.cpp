@@ -410,11 +410,15 @@ TEST(AttentionPropertiesTest, PackedEntriesAreThoseAlone) {
       runtime::Array own =
           call(alone, route,
                {ownQueries.value(), ownKeys.value(), ownValues.value()});
-      EXPECT_EQ(std::memcmp(own.data(),
-                            result.dataAs<float>() + starts[b] * row,
-                            count * row * sizeof(float)),
-                0)
-          << getName(route) << " entry " << b;
+      SCOPED_TRACE(std::string(getName(route)) + " entry " + std::to_string(b));
+      runtime::Array mine = makeRandom(POSENC_F32, own.shape(), 1);
+      std::memcpy(mine.data(), result.dataAs<float>() + starts[b] * row,
+                  mine.sizeInBytes());
+      // Few queries alone have a way of their own, which adds in another order.
+      if (route == Route::Direct && count <= 8)
+        expectNear(mine, own);
+      else
+        expectSameBits(mine, own, "packed");
     }
     // Behind the last entry.
     for (size_t i = starts.back() * row; i < result.numElements(); ++i)

@@ -37,7 +37,7 @@ std::string vectors::makeModule(const Case &c, posenc_dtype dtype,
                                 const std::vector<Operand> &operands) {
   const Sizes &s = c.sizes;
   // Few queries, where that is known, take a way of their own.
-  bool areFew = s.queries > 0 && s.queries <= 8;
+  bool areFew = c.isNumberKnown && s.queries > 0 && s.queries <= 8;
   std::string tokens = areFew ? std::to_string(s.queries) : "?";
   std::string q = tensorType(c, tokens, s.heads, s.dim, dtype);
   std::string k = tensorType(c, "?", s.keyHeads, s.dim, dtype);

@@ -40,6 +40,8 @@ struct Case {
   std::function<std::vector<Operand>(posenc_dtype)> operands = {};
   bool isHeadMajor = false;
   bool hasLogSum = false;
+  /// Whether the function knows how many queries there are, if they are few.
+  bool isNumberKnown = true;
 
   /// With what has been set so far.
   Case causal() const;
@@ -51,6 +53,11 @@ struct Case {
   Case withLogSum() const {
     Case result = *this;
     result.hasLogSum = true;
+    return result;
+  }
+  Case ofUnknownNumber() const {
+    Case result = *this;
+    result.isNumberKnown = false;
     return result;
   }
 };

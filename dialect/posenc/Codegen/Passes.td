@@ -218,11 +218,12 @@ def ConvertPosencAttentionToVectorPass
     weights are rounded to bf16, sums are f32. That is not done where logarithms
     of sums are asked for, nor for an odd head.
 
-    A number of tokens that is known, up to 8, goes another way: keys and values
-    are read where they are, once for all tokens and all heads of a key head,
-    unless there are regions, a mask, packed tokens or very many heads. Where
-    heads are few the keys are parts, as many as there are keys for, whose sums
-    are merged in their order: results do not depend on who does which part.
+    Up to 8 tokens go another way, where their number is known or when they are
+    counted, but not where the keys are known to be theirs: keys and values are
+    read where they are, once for all tokens and all heads of a key head, unless
+    there are regions, a mask, packed tokens or very many heads. Where heads are
+    few the keys are parts, as many as there are keys for, whose sums are merged
+    in their order: results do not depend on who does which part.
 
     Operations that this does not serve are left as they are, with a remark:
     f64, heads wider than 256, a number of heads that is not known, and

@@ -32,6 +32,12 @@ static int64_t getNumTokens(AttentionOp op) {
       .getDimSize(op.getQueryTokenDim());
 }
 
+int64_t mlir::posenc::getSharedBytes(AttentionOp op) {
+  // Any number of tokens have use for the rest.
+  constexpr int64_t ofSome = 64 << 10;
+  return ShapedType::isDynamic(getNumTokens(op)) ? ofSome : kSharedBytes;
+}
+
 /// What the queries of few tokens may take: they, their sums, and those of all
 /// parts of the keys are on the stack.
 constexpr int64_t kMostFewFloats = 8 << 10;
@@ -46,7 +52,21 @@ static int64_t getRowSize(int64_t size) {
   return ((size + line - 1) / line | 1) * line;
 }
 
-bool mlir::posenc::isDecode(AttentionOp op, const VectorTarget &target) {
+/// Whether the heads of a key stand side by side, as the memory has them.
+static bool areHeadsTogether(AttentionOp op) {
+  return op.getKeyHeadDim() > op.getKeyTokenDim() && !op.getKeyRotation() &&
+         !op.getKeyNorm();
+}
+
+/// Whether it is known that there are no more keys than tokens.
+static bool hasKeysOfTokens(AttentionOp op) {
+  Value positions = op.getQueryPositions();
+  return op.getQuery() == op.getKey() ||
+         (positions && positions == op.getKeyPositions());
+}
+
+SmallVector<FewTokens> mlir::posenc::getFewTokens(AttentionOp op,
+                                                  const VectorTarget &target) {
   constexpr int64_t mostTokens = 8;
   int64_t lanes = target.vectorBytes / 4;
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
@@ -54,18 +74,38 @@ bool mlir::posenc::isDecode(AttentionOp op, const VectorTarget &target) {
       cast<ShapedType>(op.getValue().getType()).getShape().back();
   if (!op.getCuSeqlens().empty() || dim % lanes != 0 || valueDim % lanes != 0 ||
       !op.getScore().empty() || !op.getWhere().empty() || op.getMask())
-    return false;
+    return {};
   // Where they take more, they are so many that the memory matters little.
   int64_t tokens = getNumTokens(op);
   int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                   getNumHeads(op.getKey(), op.getKeyHeadDim());
-  return tokens == 1 ||
-         (tokens > 1 && tokens <= mostTokens &&
-          ratio * tokens * std::max(dim, valueDim) <= kMostFewFloats);
+  int64_t most = std::clamp<int64_t>(
+      kMostFewFloats / (ratio * std::max(dim, valueDim)), 1, mostTokens);
+  if (!ShapedType::isDynamic(tokens)) {
+    if (tokens == 0 || tokens > most)
+      return {};
+    return {{tokens, tokens}};
+  }
+  if (hasKeysOfTokens(op))
+    return {};
+  // One token has as many lanes, or other vectors, or more key heads a task.
+  if (static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) == lanes / 2 &&
+      !areHeadsTogether(op))
+    return {{1, most}};
+  SmallVector<FewTokens> few{{1, 1}};
+  if (most > 1)
+    few.push_back({2, most});
+  return few;
+}
+
+bool mlir::posenc::areAlwaysFew(AttentionOp op, const VectorTarget &target) {
+  return !ShapedType::isDynamic(getNumTokens(op)) &&
+         !getFewTokens(op, target).empty();
 }
 
 AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
-                                   int64_t bytes) {
+                                   int64_t bytes,
+                                   std::optional<FewTokens> few) {
   AttentionTiles tiles;
   tiles.lanes = target.vectorBytes / 4;
   tiles.vectors = 2;
@@ -80,8 +120,8 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
   int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                   getNumHeads(op.getKey(), op.getKeyHeadDim());
-  if (isDecode(op, target)) {
-    tiles.setDecode(op, ratio, std::max(dim, valueDim));
+  if (few) {
+    tiles.setDecode(op, *few, ratio, std::max(dim, valueDim));
     tiles.fitDecode(op, ratio, bytes);
     return tiles;
   }
@@ -128,8 +168,10 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   return tiles;
 }
 
-void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
-  int64_t tokens = getNumTokens(op);
+void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
+                               int64_t dim) {
+  int64_t tokens = few.most;
+  leastTokens = few.least;
   // All heads, in as few tasks as have vectors that are mostly heads: each
   // reads the keys.
   heads = ratio;
@@ -141,8 +183,8 @@ void AttentionTiles::setDecode(AttentionOp op, int64_t ratio, int64_t dim) {
     }
   // Where the heads of a key stand side by side, as many of them as fit: the
   // memory is fast for whole rows only.
-  if (op.getKeyHeadDim() > op.getKeyTokenDim() && !op.getKeyRotation() &&
-      !op.getKeyNorm() && heads == ratio && (tokens > 1 || ratio <= lanes)) {
+  if (areHeadsTogether(op) && heads == ratio &&
+      (tokens > 1 || ratio <= lanes)) {
     int64_t ofHead =
         static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * tokens * dim;
     int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
@@ -182,7 +224,8 @@ int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
 }
 
 void AttentionTiles::setParts(AttentionOp op) {
-  constexpr int64_t mostFloats = kSharedBytes / 4, mostTasks = 8;
+  constexpr int64_t mostTasks = 8;
+  int64_t mostFloats = getSharedBytes(op) / 4;
   int64_t tasks = getNumHeads(op.getQuery(), op.getQueryHeadDim()) / heads;
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
@@ -227,9 +270,9 @@ void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
 /// Whether one can use the memory of the other.
 static bool areAlike(AttentionOp a, AttentionOp b, const VectorTarget &target) {
   if (!llvm::equal(a->getOperandTypes(), b->getOperandTypes()) ||
-      isDecode(a, target) != isDecode(b, target))
+      areAlwaysFew(a, target) != areAlwaysFew(b, target))
     return false;
-  return !isDecode(a, target) ||
+  return getFewTokens(a, target).empty() ||
          (a.getQueryHeadDim() == b.getQueryHeadDim() &&
           a.getKeyHeadDim() == b.getKeyHeadDim() &&
           a.getQueryRotation() == b.getQueryRotation() &&
@@ -248,50 +291,82 @@ AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations,
       continue;
     kinds[function].push_back(op);
     ++numShapes[function];
-    if (isDecode(op, target))
-      haveParts.insert(function);
+    for (FewTokens few : getFewTokens(op, target)) {
+      constexpr int64_t enough = int64_t{1} << 30;
+      if (AttentionTiles::get(op, target, enough, few).mostParts == 1)
+        continue;
+      int64_t &bytes = sharedBytes[function];
+      bytes = std::max(bytes, getSharedBytes(op));
+    }
   }
 }
 
-int64_t AttentionScratch::getMostBytes(AttentionOp op) const {
+int64_t AttentionScratch::getMostBytes(AttentionOp op,
+                                       const VectorTarget &target,
+                                       bool areFew) const {
   // Threads may have stacks of 512 KiB, and the second cache is not larger.
   constexpr int64_t ofFunction = 392 << 10;
   Operation *function = op->getParentOfType<FunctionOpInterface>();
-  int64_t shared = haveParts.contains(function) ? kSharedBytes : 0;
-  return (ofFunction - shared) / numShapes.lookup(function);
+  int64_t shapes = numShapes.lookup(function);
+  int64_t bytes = (ofFunction - sharedBytes.lookup(function)) / shapes;
+  // Code for few tokens fits into the memory of that for any number, unless
+  // that has little.
+  if (shapes == 1 || areAlwaysFew(op, target) ||
+      getFewTokens(op, target).empty())
+    return bytes;
+  return areFew ? bytes / 4 : bytes - bytes / 4;
 }
 
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
                                  ArrayRef<int64_t> shape, bool isShared) {
   auto type = MemRefType::get(shape, builder.getF32Type());
+  auto getSize = [](const Entry &entry) {
+    return cast<MemRefType>(entry.memory.getType()).getNumElements();
+  };
   Block &entryBlock =
       op->getParentOfType<FunctionOpInterface>().getFunctionBody().front();
+  Entry *larger = nullptr;
   for (Entry &entry : entries) {
-    if (entry.isUsed || entry.memory.getType() != type ||
-        entry.memory.getParentBlock() != &entryBlock ||
+    if (entry.isUsed || entry.memory.getParentBlock() != &entryBlock ||
         entry.isShared != isShared)
       continue;
-    entry.isUsed = true;
-    return entry.memory;
+    if (entry.memory.getType() == type) {
+      entry.isUsed = true;
+      entry.op = op;
+      return entry.memory;
+    }
+    if (entry.op == op && getSize(entry) >= type.getNumElements() &&
+        (!larger || getSize(entry) < getSize(*larger)))
+      larger = &entry;
   }
   OpBuilder::InsertionGuard guard(builder);
+  if (larger) {
+    larger->isUsed = true;
+    builder.setInsertionPointAfterValue(larger->memory);
+    SmallVector<int64_t> strides = type.getStridesAndOffset().first;
+    return memref::ReinterpretCastOp::create(builder, type, larger->memory,
+                                             /*offset=*/0, shape, strides);
+  }
   builder.setInsertionPointToStart(&entryBlock);
   auto memory =
       memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
   if (isShared)
     memory->setAttr(kSharedAttrName, builder.getUnitAttr());
-  entries.push_back({memory, true, isShared});
+  entries.push_back({memory, op, true, isShared});
   return memory;
 }
 
 AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                              const VectorTarget &target,
-                             AttentionScratch &scratch)
-    : op(op), tiles(AttentionTiles::get(op, target, scratch.getMostBytes(op))),
+                             AttentionScratch &scratch,
+                             std::optional<FewTokens> few)
+    : op(op),
+      tiles(AttentionTiles::get(
+          op, target, scratch.getMostBytes(op, target, few.has_value()), few)),
       target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
-      hasDots(usesDots(op, target)) {
+      hasDots(!few && usesDots(op, target)) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
@@ -300,20 +375,21 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
   int64_t pair = getPair();
   keys = allocate({numKeys, getRowSize(dim / pair)});
-  if (isDecode(op, target)) {
+  if (few) {
     int64_t numRows = tiles.getBlocks() * tiles.getQueryLanes();
     rows = allocate({numRows, getRowSize(dim)});
+    decodeSums = allocate({numRows, valueDim});
+    if (tiles.mostParts > 1)
+      mergedSums = allocate({numRows, valueDim});
     int64_t numScores = tiles.keys * tiles.getQueryLanes();
     decodeProducts = allocate({numScores * tiles.lanes / 2});
     decodeScores = allocate({numScores});
     decodeWeights = allocate({tiles.getBlocksPerHead() * numScores});
-    decodeSums = allocate({numRows, valueDim});
     decodeState = allocate({2 * tiles.getBlocks(), tiles.lanes});
     if (tiles.mostParts == 1)
       return;
-    mergedSums = allocate({numRows, valueDim});
     mergedState = allocate({2 * tiles.getBlocks(), tiles.lanes});
-    partials = scratch.allocate(builder, op, kSharedBytes / 4,
+    partials = scratch.allocate(builder, op, getSharedBytes(op) / 4,
                                 /*isShared=*/true);
     return;
   }

@@ -33,13 +33,18 @@
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::posenc {
 
 /// What a tile of the keys of few tokens takes.
 constexpr int64_t kPageBytes = 4096;
+
+/// From how many tokens on, up to how many, keys are read once for all of them.
+struct FewTokens {
+  int64_t least, most;
+};
 
 /// How much is computed at a time.
 struct AttentionTiles {
@@ -51,26 +56,33 @@ struct AttentionTiles {
   int64_t keys, queries;
   /// Query heads of a task, and key heads.
   int64_t heads, keyHeads = 1;
+  /// The fewest tokens of a task, where they are few; else 0.
+  int64_t leastTokens = 0;
   /// The most parts of the keys, for few tokens: what threads have to do where
   /// heads and entries are few.
   int64_t mostParts = 1;
 
-  /// For memory of so many bytes.
+  /// For memory of so many bytes, and any number of tokens or few.
   static AttentionTiles get(AttentionOp op, const VectorTarget &target,
-                            int64_t bytes);
+                            int64_t bytes, std::optional<FewTokens> few);
 
   int64_t getGroup() const { return lanes * vectors; }
-  /// Tokens of a task.
+  /// Tokens of a task, or the most that it may have.
   int64_t getTokens() const { return queries / heads; }
   int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
 
-  /// For few tokens: queries of a key head, how many lanes of a vector of
-  /// scores are queries of one key, and how often it takes them for a key head
-  /// and for all.
+  bool areFew() const { return leastTokens > 0; }
+  /// For few tokens: whether their number is known, query heads and queries of
+  /// a key head, how many lanes of a vector of scores are queries of one key,
+  /// and how often it takes them for a key head and for all. Unless the number
+  /// is known, there are as many queries, or fewer.
+  bool hasKnownTokens() const { return leastTokens == getTokens(); }
+  int64_t getHeadsPerKeyHead() const { return heads / keyHeads; }
   int64_t getQueriesPerHead() const { return queries / keyHeads; }
   int64_t getQueryLanes() const {
     int64_t most = getTokens() == 1 ? lanes : lanes / 2;
-    return std::min<int64_t>(llvm::PowerOf2Ceil(getQueriesPerHead()), most);
+    return std::min<int64_t>(
+        llvm::PowerOf2Ceil(getHeadsPerKeyHead() * leastTokens), most);
   }
   int64_t getBlocksPerHead() const {
     return llvm::divideCeil(getQueriesPerHead(), getQueryLanes());
@@ -83,7 +95,7 @@ struct AttentionTiles {
 
 private:
   /// Sets what differs for few tokens.
-  void setDecode(AttentionOp op, int64_t ratio, int64_t dim);
+  void setDecode(AttentionOp op, FewTokens few, int64_t ratio, int64_t dim);
   void setParts(AttentionOp op);
   /// What few tokens take, but for what all tasks share.
   int64_t getDecodeBytes(AttentionOp op) const;
@@ -100,9 +112,10 @@ public:
                    const VectorTarget &target);
   /// What one of them may take: those of other shapes in its function have
   /// memory of their own.
-  int64_t getMostBytes(AttentionOp op) const;
+  int64_t getMostBytes(AttentionOp op, const VectorTarget &target,
+                       bool areFew) const;
 
-  /// Starts anew for the next attention.
+  /// Starts anew for the next attention, or other numbers of tokens of it.
   void reset() {
     for (Entry &entry : entries)
       entry.isUsed = false;
@@ -115,13 +128,15 @@ public:
 private:
   struct Entry {
     Value memory;
+    /// What it is for; what else is for the same may use a part of it.
+    Operation *op;
     bool isUsed, isShared;
   };
   SmallVector<Entry> entries;
   /// How many shapes of attention a function has.
   llvm::SmallDenseMap<Operation *, int64_t> numShapes;
-  /// Functions in which parts of the keys may share memory.
-  llvm::SmallPtrSet<Operation *, 4> haveParts;
+  /// What parts of the keys share in a function.
+  llvm::SmallDenseMap<Operation *, int64_t> sharedBytes;
 };
 
 /// What all parts of the code of one attention know.
@@ -150,8 +165,10 @@ struct AttentionCode {
   /// all tasks, if there is more than one part.
   Value mergedSums, mergedState, partials;
 
+  /// For any number of tokens, or few.
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
-                const VectorTarget &target, AttentionScratch &scratch);
+                const VectorTarget &target, AttentionScratch &scratch,
+                std::optional<FewTokens> few);
 
   VectorType getVectorType() const;
   /// Of so many channels or keys, what a product takes at once.
@@ -370,10 +387,15 @@ void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionRows &rows, const AttentionTask &task,
                  Value first, Value count);
 
-/// Whether there is a better way, for few tokens.
-bool isDecode(AttentionOp op, const VectorTarget &target);
+/// The numbers of tokens for which there is a better way, each in code of its
+/// own.
+SmallVector<FewTokens> getFewTokens(AttentionOp op, const VectorTarget &target);
+/// Whether there is one for all numbers of tokens that there may be.
+bool areAlwaysFew(AttentionOp op, const VectorTarget &target);
 /// Whether products are those of pairs of bf16.
 bool usesDots(AttentionOp op, const VectorTarget &target);
+/// What all tasks may share of few tokens.
+int64_t getSharedBytes(AttentionOp op);
 /// Of how many tasks each takes parts of the keys, all for the same heads.
 Value emitNumShares(ImplicitLocOpBuilder &builder, const AttentionCode &code);
 /// Emits the better way, for a share of the keys from one to before another.

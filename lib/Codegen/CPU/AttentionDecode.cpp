@@ -58,9 +58,20 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
     : b(builder), code(code), op(code.op), task(task),
       type(code.getVectorType()), lanes(code.tiles.lanes),
       queries(code.tiles.getQueryLanes()), keys(lanes / queries),
+      numTokens(code.tiles.hasKnownTokens()
+                    ? createIndex(b, code.tiles.getTokens())
+                    : task.numTokens),
+      perHead(mulIndex(b, numTokens, code.tiles.getHeadsPerKeyHead())),
       endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()) {
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
+  if (code.tiles.hasKnownTokens() || code.tiles.getBlocksPerHead() == 1)
+    return;
+  // Rounded up: right for what is less than 2^32 divided by all blocks.
+  numBlocks =
+      b.createOrFold<arith::CeilDivUIOp>(perHead, createIndex(b, queries));
+  ofBlocks = arith::CeilDivUIOp::create(b, createIndex(b, int64_t{1} << 32),
+                                        numBlocks);
 }
 
 bool Decode::areSplit(Value memref, int64_t dim) const {
@@ -161,7 +172,7 @@ Value Decode::moveToPage(Value memref, Value firstKey, Value keyHead,
 
 void Decode::prefetchBeside(Value memref, Value firstKey, Value row,
                             Value count, Value block) {
-  Value number = b.createOrFold<arith::MulIOp>(block, count);
+  Value number = b.createOrFold<arith::MulIOp>(getTurn(block), count);
   number = getPart(addIndex(b, number, row), /*size=*/1);
   SmallVector<Value> at =
       code.tiles.keyHeads == 1
@@ -220,16 +231,29 @@ Value Decode::acrossKeys(Value vector,
 }
 
 void Decode::forEachBlock(function_ref<void(Value block)> body) {
-  createLoop(b, createIndex(b, 0), createIndex(b, code.tiles.getBlocks()), 1,
-             body);
+  if (!numBlocks)
+    return createLoop(b, createIndex(b, 0),
+                      createIndex(b, code.tiles.getBlocks()), 1, body);
+  createLoop(b, createIndex(b, 0), createIndex(b, code.tiles.keyHeads), 1,
+             [&](Value keyHead) { forEachBlockOf(keyHead, body); });
 }
 
 void Decode::forEachBlockOf(Value keyHead,
                             function_ref<void(Value block)> body) {
   int64_t blocks = code.tiles.getBlocksPerHead();
-  createLoop(b, createIndex(b, 0), createIndex(b, blocks), 1, [&](Value block) {
+  Value end = numBlocks ? numBlocks : createIndex(b, blocks);
+  createLoop(b, createIndex(b, 0), end, 1, [&](Value block) {
     body(addIndex(b, mulIndex(b, keyHead, blocks), block));
   });
+}
+
+Value Decode::getTurn(Value block) {
+  if (!numBlocks || code.tiles.keyHeads == 1)
+    return block;
+  Value none =
+      subIndex(b, createIndex(b, code.tiles.getBlocksPerHead()), numBlocks);
+  return subIndex(b, block,
+                  b.createOrFold<arith::MulIOp>(getKeyHead(block), none));
 }
 
 Value Decode::getPart(Value number, int64_t size) {
@@ -237,9 +261,15 @@ Value Decode::getPart(Value number, int64_t size) {
   if (blocks == 1)
     return number;
   // As many in a row ask for the same.
-  return mulIndex(
-      b, b.createOrFold<arith::DivUIOp>(number, createIndex(b, size * blocks)),
-      size);
+  if (!numBlocks)
+    return mulIndex(
+        b,
+        b.createOrFold<arith::DivUIOp>(number, createIndex(b, size * blocks)),
+        size);
+  number = b.createOrFold<arith::DivUIOp>(number, createIndex(b, size));
+  number = arith::ShRUIOp::create(b, arith::MulIOp::create(b, number, ofBlocks),
+                                  createIndex(b, 32));
+  return mulIndex(b, number, size);
 }
 
 //===----------------------------------------------------------------------===//
@@ -459,7 +489,8 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
         return next;
       };
       auto emitRows = [&](Value firstRow, ValueRange before) {
-        Value pass = addIndex(b, mulIndex(b, block, numColumns), column);
+        Value pass =
+            addIndex(b, mulIndex(b, getTurn(block), numColumns), column);
         Value number = getPart(
             addIndex(b, mulIndex(b, pass, code.tiles.keys), firstRow), size);
         SmallVector<Value> ahead = getNextRow(firstKey, number, numColumns);

@@ -87,23 +87,34 @@ private:
   void emitValues(Value firstKey, Value count, bool isWhole, Value block);
   void forEachBlock(function_ref<void(Value block)> body);
   void forEachBlockOf(Value keyHead, function_ref<void(Value block)> body);
-  void finishBlock(Value block, int64_t numQueries);
+  void finishBlock(Value block);
   int64_t getQueriesPerBlock() const {
     return std::min(code.tiles.getQueriesPerHead(), queries);
   }
+  /// Whether no block has lanes that are no query.
+  bool areBlocksFull() const {
+    const AttentionTiles &tiles = code.tiles;
+    return (tiles.hasKnownTokens() ? tiles.getQueriesPerHead()
+                                   : tiles.getHeadsPerKeyHead()) %
+               queries ==
+           0;
+  }
   /// The row of a query of a block.
-  Value getRowOfQuery(Value block, int64_t query) {
+  template <typename Number> Value getRowOfQuery(Value block, Number query) {
     return addIndex(b, mulIndex(b, block, queries), query);
   }
-  /// The number of a query of a block among those of its key head.
-  Value getNumber(Value block, int64_t query);
-  /// Its head and token, counted from the task's first; of the last query where
-  /// there are no more.
-  std::pair<Value, Value> getHeadAndToken(Value block, int64_t query);
+  /// The number of the first query of a block among those of its key head.
+  Value getNumber(Value block);
+  /// The head and the token of a query, counted from the task's first. All
+  /// heads of a token come first, of which there are as many as is known.
+  Value getHead(Value keyHead, Value number);
+  Value getToken(Value number);
   Value getKeyHead(Value block) {
     return b.createOrFold<arith::DivUIOp>(
         block, createIndex(b, code.tiles.getBlocksPerHead()));
   }
+  /// The number of a block among all that there are.
+  Value getTurn(Value block);
   /// Where the weights of a key of the tile are.
   Value getWeight(Value row, Value block);
   /// What is asked for beside the `number`th of what all blocks of a key head
@@ -121,6 +132,10 @@ private:
   VectorType type;
   /// Queries that are in a vector of scores, with some that are none, and keys.
   int64_t lanes, queries, keys;
+  /// Tokens, and queries of a key head.
+  Value numTokens, perHead;
+  /// Blocks of a key head, and 2^32 divided by them; null where they are known.
+  Value numBlocks, ofBlocks;
   Value endKey;
   /// Whether rows are rotated or normed, and then on the stack.
   bool arePacked;

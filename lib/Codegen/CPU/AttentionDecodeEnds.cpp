@@ -31,21 +31,16 @@ void Decode::emitQueries(const AttentionRows &rows) {
   Value zero = createIndex(b, 0), dim = createIndex(b, code.dim);
   const AttentionTiles &tiles = code.tiles;
   int64_t rowsPerHead = tiles.getBlocksPerHead() * queries;
-  Value numTokens = createIndex(b, tiles.getTokens());
   createLoop(b, zero, numTokens, 1, [&](Value token) {
     rows.preparePosition(b, task.batch, addIndex(b, task.firstToken, token),
                          addIndex(b, task.firstPlace, token), token);
   });
-  createLoop(b, zero, createIndex(b, tiles.queries), 1, [&](Value number) {
-    Value head = b.createOrFold<arith::DivUIOp>(number, numTokens);
-    Value token = b.createOrFold<arith::RemUIOp>(number, numTokens);
+  auto emitRow = [&](Value keyHead, Value number) {
+    Value token = getToken(number);
     SmallVector<Value> at = getRowIndices(
-        task.batch, addIndex(b, task.queryHead, head),
+        task.batch, addIndex(b, task.queryHead, getHead(keyHead, number)),
         addIndex(b, task.firstToken, token), op.getQueryHeadDim());
-    Value size = createIndex(b, tiles.getQueriesPerHead());
-    Value keyHead = b.createOrFold<arith::DivUIOp>(number, size);
-    Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead),
-                         b.createOrFold<arith::RemUIOp>(number, size));
+    Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead), number);
     rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, token);
     createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
       SmallVector<Value> parts;
@@ -60,34 +55,43 @@ void Decode::emitQueries(const AttentionRows &rows) {
       for (auto [i, part] : llvm::enumerate(parts))
         storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
     });
-  });
+  };
   // Lanes that are no query.
-  SmallVector<int64_t> none;
-  for (int64_t row = 0, e = tiles.getBlocks() * queries; row < e; ++row)
-    if (row % rowsPerHead >= tiles.getQueriesPerHead())
-      none.push_back(row);
-  createLoop(b, zero, dim, none.empty() ? code.dim : lanes, [&](Value d) {
-    for (int64_t row : none)
-      storeVector(b, createSplat(b, type, 0), code.rows,
-                  {createIndex(b, row), d});
+  auto emitNone = [&](Value keyHead, Value number) {
+    Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead), number);
+    createLoop(b, zero, dim, lanes, [&](Value d) {
+      storeVector(b, createSplat(b, type, 0), code.rows, {row, d});
+    });
+  };
+  createLoop(b, zero, createIndex(b, tiles.keyHeads), 1, [&](Value keyHead) {
+    createLoop(b, zero, perHead, 1,
+               [&](Value number) { emitRow(keyHead, number); });
+    if (areBlocksFull())
+      return;
+    Value end = numBlocks ? mulIndex(b, numBlocks, queries)
+                          : createIndex(b, rowsPerHead);
+    createLoop(b, perHead, end, 1,
+               [&](Value number) { emitNone(keyHead, number); });
   });
 }
 
-Value Decode::getNumber(Value block, int64_t query) {
+Value Decode::getNumber(Value block) {
   Value blocks = createIndex(b, code.tiles.getBlocksPerHead());
-  Value mine = b.createOrFold<arith::RemUIOp>(block, blocks);
-  return addIndex(b, mulIndex(b, mine, queries), query);
+  return mulIndex(b, b.createOrFold<arith::RemUIOp>(block, blocks), queries);
 }
 
-std::pair<Value, Value> Decode::getHeadAndToken(Value block, int64_t query) {
-  int64_t perHead = code.tiles.getQueriesPerHead();
-  Value number = getNumber(block, query);
-  if (perHead % queries != 0)
-    number = minIndex(b, number, createIndex(b, perHead - 1));
-  number = addIndex(b, mulIndex(b, getKeyHead(block), perHead), number);
-  Value tokens = createIndex(b, code.tiles.getTokens());
-  return {b.createOrFold<arith::DivUIOp>(number, tokens),
-          b.createOrFold<arith::RemUIOp>(number, tokens)};
+Value Decode::getHead(Value keyHead, Value number) {
+  int64_t heads = code.tiles.getHeadsPerKeyHead();
+  return addIndex(
+      b, mulIndex(b, keyHead, heads),
+      b.createOrFold<arith::RemUIOp>(number, createIndex(b, heads)));
+}
+
+Value Decode::getToken(Value number) {
+  if (code.tiles.getTokens() == 1)
+    return createIndex(b, 0);
+  return b.createOrFold<arith::DivUIOp>(
+      number, createIndex(b, code.tiles.getHeadsPerKeyHead()));
 }
 
 void Decode::start(Value isFirst) {
@@ -100,7 +104,8 @@ void Decode::start(Value isFirst) {
       // key have its part of the sum, and only in the first part of the keys.
       SmallVector<Value> logits;
       for (int64_t i = 0; i < lanes; ++i) {
-        Value head = getHeadAndToken(block, i % queries).first;
+        Value head = getHead(getKeyHead(block),
+                             addIndex(b, getNumber(block), i % queries));
         logits.push_back(memref::LoadOp::create(
             b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
       }
@@ -128,20 +133,10 @@ void Decode::start(Value isFirst) {
 }
 
 void Decode::finish() {
-  int64_t perHead = code.tiles.getQueriesPerHead();
-  int64_t whole = perHead / queries, rest = perHead % queries;
-  Value zero = createIndex(b, 0);
-  createLoop(b, zero, createIndex(b, code.tiles.keyHeads), 1, [&](Value head) {
-    Value first = mulIndex(b, head, code.tiles.getBlocksPerHead());
-    createLoop(b, zero, createIndex(b, whole), 1, [&](Value block) {
-      finishBlock(addIndex(b, first, block), queries);
-    });
-    if (rest)
-      finishBlock(addIndex(b, first, whole), rest);
-  });
+  forEachBlock([&](Value block) { finishBlock(block); });
 }
 
-void Decode::finishBlock(Value block, int64_t numQueries) {
+void Decode::finishBlock(Value block) {
   Value zero = createIndex(b, 0);
   Value output = op.getInits().front();
   VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
@@ -167,21 +162,27 @@ void Decode::finishBlock(Value block, int64_t numQueries) {
                    return arith::AddFOp::create(b, x, y);
                  });
   AttentionResult result = emitResult(b, maximum, total);
-  for (int64_t query = 0; query < numQueries; ++query) {
-    auto [head, token] = getHeadAndToken(block, query);
+  Value first = getNumber(block);
+  Value count =
+      minIndex(b, subIndex(b, perHead, first), createIndex(b, queries));
+  createLoop(b, zero, count, 1, [&](Value query) {
+    Value number = addIndex(b, first, query);
     SmallVector<Value> at = getRowIndices(
-        task.batch, addIndex(b, task.queryHead, head),
-        addIndex(b, task.firstToken, token), op.getQueryHeadDim());
+        task.batch,
+        addIndex(b, task.queryHead, getHead(getKeyHead(block), number)),
+        addIndex(b, task.firstToken, getToken(number)), op.getQueryHeadDim());
+    auto ofQuery = [&](Value vector) -> Value {
+      return vector::ExtractOp::create(b, vector, OpFoldResult(query));
+    };
     if (Value logSum = op.getLogSumInit())
-      memref::StoreOp::create(
-          b, vector::ExtractOp::create(b, result.logSum, query), logSum, at);
-    Value factor = ofQuery(result.factor, query);
+      memref::StoreOp::create(b, ofQuery(result.logSum), logSum, at);
+    Value factor = broadcast(b, type, ofQuery(result.factor));
+    Value row = getRowOfQuery(block, query);
     int64_t step = split ? 2 * lanes : lanes;
     createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {
       SmallVector<Value> parts;
       for (int64_t i = 0; i < step; i += lanes)
-        parts.push_back(loadVector(
-            b, type, sums, {getRowOfQuery(block, query), addIndex(b, d, i)}));
+        parts.push_back(loadVector(b, type, sums, {row, addIndex(b, d, i)}));
       if (split)
         parts = {vector::ShuffleOp::create(b, parts[0], parts[1], low),
                  vector::ShuffleOp::create(b, parts[0], parts[1], high)};
@@ -194,5 +195,5 @@ void Decode::finishBlock(Value block, int64_t numQueries) {
         storeVector(b, value, output, place);
       }
     });
-  }
+  });
 }

@@ -24,7 +24,7 @@ bool Decode::hasMasks() const {
 }
 
 Value Decode::isSeenByAll(Value firstKey, Value count) {
-  Value last = addIndex(b, task.firstPlace, code.tiles.getTokens() - 1);
+  Value last = addIndex(b, task.firstPlace, addIndex(b, numTokens, -1));
   Value isBegun = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKey,
                                         emitFirstKey(b, op, last));
   Value isDone = arith::CmpIOp::create(
@@ -35,22 +35,28 @@ Value Decode::isSeenByAll(Value firstKey, Value count) {
 
 Value Decode::getTokenOfLanes(Value block) {
   VectorType integers = type.clone(b.getI32Type());
-  auto tokens = static_cast<int32_t>(code.tiles.getTokens());
-  bool isSame = queries % tokens == 0;
+  auto heads = static_cast<int32_t>(code.tiles.getHeadsPerKeyHead());
+  auto toI32 = [&](Value index) {
+    return posenc::broadcast(
+        b, integers, arith::IndexCastOp::create(b, b.getI32Type(), index));
+  };
+  // All of a block are of one token, or each token is of whole blocks.
+  if (heads % queries == 0)
+    return toI32(getToken(getNumber(block)));
+  bool isKnown = queries % heads == 0;
   SmallVector<int32_t> numbers;
   for (int64_t lane = 0; lane < lanes; ++lane)
-    numbers.push_back(lane % queries % (isSame ? tokens : queries));
+    numbers.push_back(lane % queries / (isKnown ? heads : 1));
   Value number = arith::ConstantOp::create(
       b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
-  if (isSame)
+  Value first = getNumber(block);
+  number = arith::AddIOp::create(b, number,
+                                 toI32(isKnown ? getToken(first) : first));
+  if (isKnown)
     return number;
-  Value first = arith::IndexCastOp::create(b, b.getI32Type(),
-                                           getNumber(block, /*query=*/0));
-  number =
-      arith::AddIOp::create(b, number, posenc::broadcast(b, integers, first));
-  return arith::RemUIOp::create(
+  return arith::DivUIOp::create(
       b, number,
-      arith::ConstantOp::create(b, DenseElementsAttr::get(integers, tokens)));
+      arith::ConstantOp::create(b, DenseElementsAttr::get(integers, heads)));
 }
 
 Value Decode::maskScores(Value scores, Value firstKey, Value row, Value count,

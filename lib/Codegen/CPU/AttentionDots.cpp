@@ -21,7 +21,7 @@ using namespace mlir::posenc;
 bool mlir::posenc::usesDots(AttentionOp op, const VectorTarget &target) {
   constexpr unsigned bytes = 64;
   if (!target.hasBF16Dots || target.vectorBytes != bytes ||
-      isDecode(op, target))
+      areAlwaysFew(op, target))
     return false;
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
     if (!getElementTypeOrSelf(tensor.getType()).isBF16())

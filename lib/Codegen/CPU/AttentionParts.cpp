@@ -82,15 +82,18 @@ void Decode::merge(Value place) {
 
 void Decode::store(Value place) {
   Value zero = createIndex(b, 0);
-  int64_t blocks = code.tiles.getBlocks();
-  createLoop(b, zero, createIndex(b, 2 * blocks), 1, [&](Value row) {
-    storeVector(b, loadVector(b, type, code.decodeState, {row, zero}),
-                code.partials, addIndex(b, place, mulIndex(b, row, lanes)));
-  });
-  createLoop(b, zero, createIndex(b, blocks * queries), 1, [&](Value row) {
-    createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-      storeVector(b, loadVector(b, type, code.decodeSums, {row, d}),
-                  code.partials, getSum(place, row, d));
+  forEachBlock([&](Value block) {
+    for (int64_t i : {0, 1}) {
+      Value row = addIndex(b, mulIndex(b, block, 2), i);
+      storeVector(b, loadVector(b, type, code.decodeState, {row, zero}),
+                  code.partials, addIndex(b, place, mulIndex(b, row, lanes)));
+    }
+    createLoop(b, zero, createIndex(b, queries), 1, [&](Value query) {
+      Value row = getRowOfQuery(block, query);
+      createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
+        storeVector(b, loadVector(b, type, code.decodeSums, {row, d}),
+                    code.partials, getSum(place, row, d));
+      });
     });
   });
 }
@@ -131,9 +134,9 @@ Value mlir::posenc::emitNumShares(ImplicitLocOpBuilder &builder,
   int64_t ofEntry = code.getHeadTasks() * code.tiles.mostParts *
                     code.tiles.getStateSize(code.valueDim);
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
-  Value fits =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::sle, batch,
-                            createIndex(builder, kSharedBytes / 4 / ofEntry));
+  Value fits = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::sle, batch,
+      createIndex(builder, getSharedBytes(op) / 4 / ofEntry));
   return arith::SelectOp::create(builder, fits,
                                  createIndex(builder, code.tiles.mostParts),
                                  createIndex(builder, 1));

@@ -306,80 +306,75 @@ static std::pair<Value, Value> emitKeyRange(ImplicitLocOpBuilder &builder,
   return {emitFirstKey(builder, op, task.firstPlace), end};
 }
 
+namespace {
+/// Code for few tokens, and when it is taken: null where they are always few.
+struct FewTokensCode {
+  AttentionCode code;
+  Value isTaken;
+  /// Of how many tasks each takes parts of the keys.
+  Value numShares;
+};
+} // namespace
+
 /// Makes results of what the shares of tasks over few tokens have left.
-static void emitMerges(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                       Value numShares) {
-  AttentionOp op = code.op;
+static void emitMerges(ImplicitLocOpBuilder &builder,
+                       ArrayRef<FewTokensCode> codes) {
   Value zero = createIndex(builder, 0), one = createIndex(builder, 1);
-  Value step = createIndex(builder, code.tiles.getTokens());
-  Value isAlone =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, numShares, one);
-  Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
-  Value size = arith::SelectOp::create(builder, isAlone, zero, batch);
+  SmallVector<Value> sizes;
+  for (const FewTokensCode &few : codes) {
+    AttentionOp op = few.code.op;
+    Value isAlone = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                          few.numShares, one);
+    Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
+    Value size = arith::SelectOp::create(builder, isAlone, zero, batch);
+    if (few.isTaken)
+      size = arith::SelectOp::create(builder, few.isTaken, size, zero);
+    sizes.push_back(size);
+  }
   // Stays apart, also where it is a single iteration.
   auto after =
       scf::ExecuteRegionOp::create(builder, TypeRange(), builder.getUnitAttr());
   after->setAttr(kAfterAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(&after.getRegion().emplaceBlock());
-  createLoop(builder, zero, size, 1, [&](Value entry) {
-    createLoop(builder, zero, createIndex(builder, code.getHeadTasks()), 1,
-               [&](Value heads) {
-                 AttentionTask task =
-                     emitTask(builder, code, {entry, heads, zero}, step);
-                 auto [begin, end] = emitKeyRange(builder, op, task);
-                 emitMerge(builder, code, task, begin, end);
-               });
-  });
+  for (auto [few, size] : llvm::zip_equal(codes, sizes)) {
+    const AttentionCode &code = few.code;
+    Value step = createIndex(builder, code.tiles.getTokens());
+    createLoop(builder, zero, size, 1, [&](Value entry) {
+      createLoop(builder, zero, createIndex(builder, code.getHeadTasks()), 1,
+                 [&](Value heads) {
+                   AttentionTask task =
+                       emitTask(builder, code, {entry, heads, zero}, step);
+                   auto [begin, end] = emitKeyRange(builder, code.op, task);
+                   emitMerge(builder, code, task, begin, end);
+                 });
+    });
+  }
   scf::YieldOp::create(builder);
 }
 
-static void convertAttention(AttentionOp op, const VectorTarget &target,
-                             AttentionScratch &scratch) {
-  ImplicitLocOpBuilder builder(op.getLoc(), op);
-  AttentionCode code(builder, op, target, scratch);
-  const AttentionTiles &tiles = code.tiles;
-  AttentionRows queryRows(builder, code, /*isKey=*/false, tiles.getGroup());
-  AttentionRows keyRows(builder, code, /*isKey=*/true, /*numSlots=*/1);
+/// Emits the task at an iteration for few tokens.
+static void emitFew(ImplicitLocOpBuilder &builder, const FewTokensCode &few,
+                    const AttentionRows &queryRows,
+                    const AttentionRows &keyRows, ValueRange indices) {
+  const AttentionCode &code = few.code;
+  SmallVector<Value> at(indices);
+  Value share = std::exchange(at[2], createIndex(builder, 0));
+  AttentionTask task =
+      emitTask(builder, code, at, createIndex(builder, code.tiles.getTokens()));
+  auto [begin, end] = emitKeyRange(builder, code.op, task);
+  emitDecode(builder, code, queryRows, keyRows, task, begin, end, share,
+             few.numShares);
+}
 
-  auto getSize = [&](Value tensor, int64_t dim) {
-    return getDimSize(builder, builder.getLoc(), tensor, dim);
-  };
-  int64_t queryHeads = cast<ShapedType>(op.getQuery().getType())
-                           .getDimSize(op.getQueryHeadDim());
-  Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
-  Value step = createIndex(builder, tiles.getTokens());
-  bool areFew = isDecode(op, target);
-  Value numShares;
-  if (areFew && code.tiles.mostParts > 1)
-    numShares = emitNumShares(builder, code);
-  SmallVector<OpFoldResult> sizes{
-      getSize(op.getQuery(), 0), builder.getIndexAttr(queryHeads / tiles.heads),
-      builder.createOrFold<arith::CeilDivUIOp>(tokens, step)};
-  if (numShares)
-    sizes[2] = numShares;
-  if (op.arePackedQueries()) {
-    sizes[0] = builder.getIndexAttr(1);
-    sizes[2] =
-        PackedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
-  }
-  auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
-                                      /*mapping=*/std::nullopt);
-  // Few tokens write little and read much.
-  forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
-  builder.setInsertionPointToStart(forall.getBody());
-  if (areFew) {
-    SmallVector<Value> at(forall.getInductionVars());
-    Value share = std::exchange(at[2], createIndex(builder, 0));
-    AttentionTask task = emitTask(builder, code, at, step);
-    auto [begin, end] = emitKeyRange(builder, op, task);
-    emitDecode(builder, code, queryRows, keyRows, task, begin, end, share,
-               numShares);
-    if (!numShares)
-      return;
-    builder.setInsertionPointAfter(forall);
-    return emitMerges(builder, code, numShares);
-  }
-  AttentionTask task = emitTask(builder, code, forall.getInductionVars(), step);
+/// Emits the task at an iteration for any number of tokens.
+static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                    const AttentionRows &queryRows,
+                    const AttentionRows &keyRows, ValueRange indices) {
+  AttentionOp op = code.op;
+  const AttentionTiles &tiles = code.tiles;
+  AttentionTask task =
+      emitTask(builder, code, indices, createIndex(builder, tiles.getTokens()));
+  OpBuilder::InsertionGuard guard(builder);
   if (op.arePackedQueries()) {
     // Some entries need fewer tiles than they could have.
     Value hasTokens =
@@ -412,6 +407,89 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   forEachGroup(builder, code, task, [&](AttentionBlock block, Value count) {
     emitResults(builder, code, block, count);
   });
+}
+
+static void convertAttention(AttentionOp op, const VectorTarget &target,
+                             AttentionScratch &scratch) {
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  auto getSize = [&](Value tensor, int64_t dim) {
+    return getDimSize(builder, builder.getLoc(), tensor, dim);
+  };
+  Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
+  // Code for few tokens takes parts of the memory of that for any number.
+  std::optional<AttentionCode> any;
+  if (!areAlwaysFew(op, target))
+    any.emplace(builder, op, target, scratch, std::nullopt);
+  SmallVector<FewTokensCode, 2> codes;
+  for (FewTokens few : getFewTokens(op, target))
+    codes.push_back({AttentionCode(builder, op, target, scratch, few), {}, {}});
+  const AttentionCode &first = any ? *any : codes.front().code;
+  AttentionRows queryRows(builder, first, /*isKey=*/false,
+                          first.tiles.getGroup());
+  AttentionRows keyRows(builder, first, /*isKey=*/true, /*numSlots=*/1);
+
+  SmallVector<OpFoldResult> sizes{getSize(op.getQuery(), 0)};
+  if (any) {
+    Value step = createIndex(builder, any->tiles.getTokens());
+    sizes.push_back(builder.getIndexAttr(any->getHeadTasks()));
+    sizes.push_back(builder.createOrFold<arith::CeilDivUIOp>(tokens, step));
+    if (op.arePackedQueries()) {
+      sizes[0] = builder.getIndexAttr(1);
+      sizes[2] =
+          PackedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
+    }
+  }
+  for (FewTokensCode &few : codes) {
+    const AttentionCode &code = few.code;
+    few.numShares = createIndex(builder, 1);
+    if (code.tiles.mostParts > 1)
+      few.numShares = emitNumShares(builder, code);
+    OpFoldResult heads = builder.getIndexAttr(code.getHeadTasks());
+    if (!any) {
+      llvm::append_values(sizes, heads, OpFoldResult(few.numShares));
+      continue;
+    }
+    few.isTaken = arith::CmpIOp::create(
+        builder, arith::CmpIPredicate::ule,
+        subIndex(builder, tokens, createIndex(builder, code.tiles.leastTokens)),
+        createIndex(builder, code.tiles.getTokens() - code.tiles.leastTokens));
+    auto choose = [&](OpFoldResult mine, OpFoldResult other) -> OpFoldResult {
+      Location loc = builder.getLoc();
+      return arith::SelectOp::create(
+                 builder, few.isTaken,
+                 getValueOrCreateConstantIndexOp(builder, loc, mine),
+                 getValueOrCreateConstantIndexOp(builder, loc, other))
+          .getResult();
+    };
+    sizes[1] = choose(heads, sizes[1]);
+    sizes[2] = choose(few.numShares, sizes[2]);
+  }
+  auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
+                                      /*mapping=*/std::nullopt);
+  // Few tokens write little and read much.
+  forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
+  builder.setInsertionPointToStart(forall.getBody());
+  SmallVector<Value> indices(forall.getInductionVars());
+  for (const FewTokensCode &few : codes) {
+    if (!few.isTaken) {
+      emitFew(builder, few, queryRows, keyRows, indices);
+      continue;
+    }
+    auto branch =
+        scf::IfOp::create(builder, few.isTaken, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    emitFew(builder, few, queryRows, keyRows, indices);
+    builder.setInsertionPointToStart(branch.elseBlock());
+  }
+  if (any)
+    emitAny(builder, *any, queryRows, keyRows, indices);
+  llvm::erase_if(codes, [](const FewTokensCode &few) {
+    return few.code.tiles.mostParts == 1;
+  });
+  if (codes.empty())
+    return;
+  builder.setInsertionPointAfter(forall);
+  emitMerges(builder, codes);
 }
 
 namespace {

@@ -1,0 +1,80 @@
+//===- attention-few-tokens.mlir - any number of tokens ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
+
+// One loop takes the tasks of few tokens or of many, whose memory few use, too.
+// Four heads fill the lanes of one token as of more, so that the same code does
+// for all of them: it has as many blocks as there are tokens.
+// CHECK-LABEL: func.func @any
+// CHECK-SAME: (%[[Q:.*]]: memref<?x8x?x128xf32>, %[[K:.*]]: memref<?x2x?x128xf32>, %[[O:.*]]: memref<?x8x?x128xf32>)
+// CHECK: memref.reinterpret_cast %alloca{{.*}} : memref<78x144xf32> to memref<32x144xf32>
+// CHECK: %[[TOKENS:.*]] = memref.dim %[[Q]]
+// CHECK: %[[LESS:.*]] = arith.subi %[[TOKENS]], %c1
+// CHECK: %[[FEW:.*]] = arith.cmpi ule, %[[LESS]], %c7
+// CHECK: arith.select %[[FEW]], %c2, %c4
+// CHECK: scf.forall
+// CHECK: scf.if %[[FEW]] {
+// CHECK: %[[MINE:.*]] = arith.minsi %[[TOKENS]], %c8
+// CHECK: %[[QUERIES:.*]] = arith.muli %[[MINE]], %c4
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivui %[[QUERIES]], %c4
+// CHECK: %[[FACTOR:.*]] = arith.ceildivui %c4294967296, %[[BLOCKS]]
+// CHECK: scf.for %{{.*}} = %c0 to %[[QUERIES]]
+// CHECK: vector.load %[[Q]]
+// CHECK: scf.for %{{.*}} = %c0 to %[[BLOCKS]]
+// CHECK: arith.muli %{{.*}}, %[[FACTOR]]
+// CHECK-NEXT: arith.shrui %{{.*}}, %c32
+// CHECK: memref.prefetch
+// CHECK: vector.load %[[K]]
+// CHECK: vector.store %{{.*}}, %[[O]]
+// CHECK: } else {
+// CHECK-NOT: scf.if %[[FEW]]
+// CHECK: scf.for {{.*}} step %c78
+// CHECK: vector.store %{{.*}}, %[[O]]
+// CHECK: return
+func.func @any(%q: memref<?x8x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref<?x8x?x128xf32>) {
+  posenc.attention causal query_layout = head_major key_layout = head_major
+    ins(%q, %k, %k : memref<?x8x?x128xf32>, memref<?x2x?x128xf32>, memref<?x2x?x128xf32>) outs(%o : memref<?x8x?x128xf32>)
+  return
+}
+
+// -----
+
+// One token has code of its own where more would leave lanes empty. Both have
+// parts of the keys, which they merge one after the other.
+// CHECK-LABEL: func.func @one
+// CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<16384xf32>
+// CHECK: %[[ONE:.*]] = arith.cmpi {{.*}}, %c0 : index
+// CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c6 : index
+// CHECK: scf.forall
+// CHECK: scf.if %[[ONE]] {
+// CHECK: } else {
+// CHECK: scf.if %[[FEW]] {
+// CHECK: {by_inputs}
+// CHECK: arith.select %[[ONE]], %{{.*}}, %c0
+// CHECK: arith.select %[[FEW]], %{{.*}}, %c0
+// CHECK: scf.execute_region no_inline {
+// CHECK: {after_all}
+func.func @one(%q: memref<?x?x1x64xf32>, %k: memref<?x?x1x64xf32>, %o: memref<?x?x1x64xf32>) {
+  posenc.attention ins(%q, %k, %k : memref<?x?x1x64xf32>, memref<?x?x1x64xf32>, memref<?x?x1x64xf32>) outs(%o : memref<?x?x1x64xf32>)
+  return
+}
+
+// -----
+
+// Few tokens with positions of their keys have as few keys.
+// CHECK-LABEL: func.func @same
+// CHECK-NOT: memref.prefetch %arg1{{.*}}locality<3>
+// CHECK-NOT: shared
+// CHECK: return
+func.func @same(%q: memref<?x?x2x64xf32>, %k: memref<?x?x2x64xf32>, %p: memref<?x?xi64>, %o: memref<?x?x2x64xf32>) {
+  posenc.attention causal query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 64, base = 10000>> key_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 64, base = 10000>>
+    ins(%q, %k, %k : memref<?x?x2x64xf32>, memref<?x?x2x64xf32>, memref<?x?x2x64xf32>)
+    query_positions(%p : memref<?x?xi64>) key_positions(%p : memref<?x?xi64>) outs(%o : memref<?x?x2x64xf32>)
+  return
+}
