@@ -9,8 +9,8 @@
 // RUN: posenc-opt %s --convert-posenc-rope-to-vector="block-positions=32 block-below=65536" | FileCheck %s
 
 // Of 32 positions with 16 KiB each, the rows of every quarter are taken in turn
-// where tensors come from memory, and nothing is asked for ahead; those within
-// the cache one after the other.
+// where tensors come from memory, and the next row of each is asked for; those
+// within the cache one after the other.
 // CHECK-LABEL: func.func @large
 // CHECK: arith.minui
 // CHECK: %[[COUNT:.*]] = arith.maxui
@@ -24,11 +24,30 @@
 // CHECK: scf.for %[[PLACE:.*]] = %{{.*}} to %[[PLACES]]
 // CHECK: %[[BEFORE:.*]] = arith.muli %[[PLACE]], %[[LENGTH]]
 // CHECK: %[[SLOT:.*]] = arith.addi %[[BEFORE]], %[[FIRST]]
-// CHECK-NOT: memref.prefetch
+// CHECK: %[[NEXT:.*]] = arith.addi %[[HEAD]], %c1
+// CHECK: memref.prefetch %{{.*}}[%{{.*}}, %[[NEXT]], %{{.*}}]
 // CHECK: } else {
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
 func.func @large(%x: memref<?x32x128xf32>, %p: memref<?xi64>) {
   posenc.rope half #posenc.frequencies<dim = 128> ins(%x : memref<?x32x128xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x32x128xf32>)
+  return
+}
+
+// Where the heads are before the positions, a position's rows of four heads are
+// taken in turn, and of each head the row of the next position is asked for.
+// CHECK-LABEL: func.func @apart
+// CHECK: scf.if
+// CHECK: %[[LENGTH:.*]] = arith.ceildivui %{{.*}}, %c4
+// CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %[[LENGTH]]
+// CHECK: scf.for %[[SLOT:.*]] = %{{.*}} to %{{.*}}
+// CHECK: scf.for %[[PLACE:.*]] = %{{.*}} to %{{.*}}
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[PLACE]], %[[LENGTH]]
+// CHECK: %[[HEAD:.*]] = arith.addi %[[BEFORE]], %[[FIRST]]
+// CHECK: %[[POSITION:.*]] = arith.addi %{{.*}}, %[[SLOT]]
+// CHECK: %[[NEXT:.*]] = arith.addi %[[POSITION]], %c1
+// CHECK: memref.prefetch %{{.*}}[%[[HEAD]], %[[NEXT]], %{{.*}}]
+func.func @apart(%x: memref<32x?x128xf32>, %p: memref<?xi64>) {
+  posenc.rope half #posenc.frequencies<dim = 128> ins(%x : memref<32x?x128xf32>) positions(%p : memref<?xi64>) dims = [1] outs(%x : memref<32x?x128xf32>)
   return
 }
 

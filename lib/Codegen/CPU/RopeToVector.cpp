@@ -59,8 +59,10 @@ struct PositionBlock {
 
 /// Where a block of positions has so many bytes, its rows are taken from four
 /// places in turn: memory that is read and written at several is a fifth faster
-/// than at one, if they are far enough from each other.
-static constexpr int64_t kStreams = 4, kStreamedBlockBytes = 64 << 10;
+/// than at one, if they are far enough from each other. What is asked for is a
+/// row or two ahead: where a row begins is what the processor does not guess.
+static constexpr int64_t kStreams = 4, kStreamedBlockBytes = 64 << 10,
+                         kAhead = 512;
 
 /// Elements of 16 bits take nearly as long to round as to be written past the
 /// cache, so that no load may wait: from two places, asked for so far ahead.
@@ -79,11 +81,11 @@ static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
   return bytes >= kStreamedBlockBytes;
 }
 
-/// Emits `body` for all rows of `count` slots, in turn for each of so many
-/// parts of them.
+/// Emits `body` for the numbers below `count` and, for each, all indices of
+/// `sizes`: in turn for each of so many parts of the numbers.
 static void forEachInStreams(
     OpBuilder &builder, Location loc, Value count, int64_t numStreams,
-    ValueRange rowSizes,
+    ValueRange sizes,
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> body) {
   Value streams = arith::ConstantIndexOp::create(builder, loc, numStreams);
   Value length = arith::CeilDivUIOp::create(builder, loc, count, streams);
@@ -91,14 +93,15 @@ static void forEachInStreams(
       builder, loc, length, [&](OpBuilder &b, Location l, ValueRange first) {
         // As many as there are first + length, first + 2*length, ... below.
         Value rest = arith::SubIOp::create(b, l, count, first.front());
-        SmallVector<Value> sizes(rowSizes);
-        sizes.push_back(arith::CeilDivUIOp::create(b, l, rest, length));
+        SmallVector<Value> all(sizes);
+        all.push_back(arith::CeilDivUIOp::create(b, l, rest, length));
         forEachIndex(
-            b, l, sizes, [&](OpBuilder &b2, Location l2, ValueRange indices) {
+            b, l, all, [&](OpBuilder &b2, Location l2, ValueRange indices) {
               Value before =
                   arith::MulIOp::create(b2, l2, indices.back(), length);
-              Value slot = arith::AddIOp::create(b2, l2, before, first.front());
-              body(b2, l2, slot, indices.drop_back());
+              Value number =
+                  arith::AddIOp::create(b2, l2, before, first.front());
+              body(b2, l2, number, indices.drop_back());
             });
       });
 }
@@ -118,16 +121,19 @@ static void rotateRows(OpBuilder &builder, Location loc,
       rowDims.push_back(dim);
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
+    // Those of heads begin at like places of pages, as what is streamed must
+    // not.
     bool inStreams = block.count && access != Access::Cached &&
-                     !block.rowsAreApart &&
+                     !(block.rowsAreApart &&
+                       sizes.empty()) &&
                      rotation.isOfWholeRows(cast<MemRefType>(init.getType())) &&
                      isTakenInStreams(cast<MemRefType>(init.getType()), dims,
                                       block.positions);
     bool isNarrow = access == Access::Streamed &&
                     getElementTypeOrSelf(init).getIntOrFloatBitWidth() == 16;
-    RowRotation mine = inStreams
-                           ? rotation.withPrefetch(isNarrow ? kNarrowAhead : 0)
-                           : rotation;
+    RowRotation mine =
+        inStreams ? rotation.withPrefetch(isNarrow ? kNarrowAhead : kAhead)
+                  : rotation;
     auto rotate = [&, input = input, init = init](OpBuilder &b, Location l,
                                                   Value slot,
                                                   ValueRange rowIndices) {
@@ -139,9 +145,21 @@ static void rotateRows(OpBuilder &builder, Location loc,
         at[dim] = index;
       mine.at(slot).rotateRow(b, l, input, init, at, access);
     };
+    int64_t numStreams = isNarrow ? kNarrowStreams : kStreams;
+    if (inStreams && !block.rowsAreApart) {
+      forEachInStreams(builder, loc, block.count, numStreams, sizes, rotate);
+      continue;
+    }
     if (inStreams) {
-      forEachInStreams(builder, loc, block.count,
-                       isNarrow ? kNarrowStreams : kStreams, sizes, rotate);
+      Value count = sizes.pop_back_val();
+      sizes.push_back(block.count);
+      forEachInStreams(
+          builder, loc, count, numStreams, sizes,
+          [&](OpBuilder &b, Location l, Value row, ValueRange indices) {
+            SmallVector<Value> rowIndices(indices.drop_back());
+            rowIndices.push_back(row);
+            rotate(b, l, indices.back(), rowIndices);
+          });
       continue;
     }
     // The loop over what lies side by side is the innermost one.

@@ -41,6 +41,8 @@ calls = {
 }
 # Two whole blocks, and one of which the last place has fewer rows.
 calls["wide"] = ["--input=75x32x128xf32=random:seed=5", "--input=75xi64=random"]
+# Of two rows the last of four places has but one.
+calls["apart"] = ["--input=7x75x128xf32=random:seed=6", "--input=75xi64=random"]
 with open(module, encoding="ascii") as file:
     text = file.read()
 for function, inputs in calls.items():
