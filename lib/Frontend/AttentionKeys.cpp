@@ -31,6 +31,13 @@ public:
   bool read(bool qkNorm, AttentionConfig &result);
 
 private:
+  /// Whether a key lets an otherwise causal model see what comes later, with a
+  /// window of both sides.
+  bool isBidirectional() const {
+    const json::Member *member =
+        ConfigReader::given(config, "use_bidirectional_attention");
+    return member && member->value.isBool() && member->value.boolean();
+  }
   bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
   bool readLatentShape(AttentionConfig &result);
   void readScale(AttentionConfig &result);
@@ -38,6 +45,8 @@ private:
   void readSoftCap(AttentionConfig &result);
   std::optional<int64_t> readWindow();
   std::vector<std::string> deriveTypes(bool hasWindow);
+  std::vector<bool> readRotating(size_t numTypes);
+  void splitLayers(std::vector<LayerAttention> &layers, bool hasWindow);
   int64_t readCount(StringRef key, int64_t absent);
   bool readLayers(AttentionConfig &result);
 
@@ -114,7 +123,7 @@ std::optional<int64_t> AttentionReader::readWindow() {
   std::optional<int64_t> size = window.value;
   if (!config.find(key) && facts.defaultWindow != 0)
     size = facts.defaultWindow;
-  if (size && facts.hasWholeWindow)
+  if (size && (facts.hasWholeWindow || isBidirectional()))
     size = *size / 2 + 1;
   return size;
 }
@@ -150,39 +159,134 @@ std::vector<std::string> AttentionReader::deriveTypes(bool hasWindow) {
       return {full};
     return {full, sliding};
   }
+  case SlidingLayers::Unrotated:
+    return {full, sliding};
   }
   return {};
 }
 
-/// The different names in `layer_types`, which have been checked.
-static std::vector<std::string> findTypes(const json::Value &config) {
-  std::vector<std::string> names;
+/// What `layer_types` says of each layer, which has been checked.
+static std::vector<StringRef> findTypes(const json::Value &config) {
+  std::vector<StringRef> names;
   const json::Member *types = ConfigReader::given(config, "layer_types");
   if (!types || !types->value.isArray())
     return names;
   for (const json::Value &type : types->value.elements())
-    if (type.isString() && !llvm::is_contained(names, type.string()))
-      names.push_back(type.string().str());
+    if (type.isString())
+      names.push_back(type.string());
   return names;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers that do not rotate
+//===----------------------------------------------------------------------===//
+
+/// Whether each layer rotates, of as many as there are types, or of some that
+/// stand for all where there are none; nothing if all do.
+std::vector<bool> AttentionReader::readRotating(size_t numTypes) {
+  std::vector<bool> rotating;
+  // Of a model that is not known, the key says enough.
+  if (facts.unrotatedInterval == 0 && !row.type.empty())
+    return rotating;
+  StringRef key = "no_rope_layers";
+  const json::Member *list = ConfigReader::given(config, key);
+  // In spite of its name, what is not 0 rotates.
+  if (list && list->value.isArray() && !list->value.elements().empty()) {
+    for (const json::Value &value : list->value.elements()) {
+      bool isFlag =
+          value.isBool() ||
+          (value.isNumber() && (value.number() == 0 || value.number() == 1));
+      if (!isFlag) {
+        reader.error(value, "'" + key + "' must hold 0 and 1");
+        return {};
+      }
+      rotating.push_back(value.isBool() ? value.boolean()
+                                        : value.number() == 1);
+    }
+    size_t layers =
+        numTypes ? numTypes : readCount("num_hidden_layers", rotating.size());
+    if (rotating.size() < layers)
+      reader.error(list->value,
+                   "'" + key + "' has " + llvm::Twine(rotating.size()) +
+                       " entries for " + llvm::Twine(layers) + " layers");
+    rotating.resize(std::min(rotating.size(), layers));
+    return rotating;
+  }
+  if (list && !list->value.isArray())
+    reader.error(list->value, "'" + key + "' must be a list, not " +
+                                  json::describeKind(list->value));
+  if (facts.unrotatedInterval == 0)
+    return rotating;
+  int64_t interval =
+      readCount("no_rope_layer_interval", facts.unrotatedInterval);
+  int64_t layers = readCount("num_hidden_layers", interval);
+  int64_t count = numTypes ? int64_t(numTypes) : std::min(layers, interval);
+  for (int64_t layer = 1; layer <= std::min<int64_t>(count, 65536); ++layer)
+    rotating.push_back(layer % interval != 0);
+  return rotating;
+}
+
+/// Of a type whose layers rotate in part, those that do not are one of their
+/// own, `nope` after its name.
+void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
+                                  bool hasWindow) {
+  std::vector<StringRef> types = findTypes(config);
+  std::vector<bool> rotating = readRotating(types.size());
+  bool slideUnrotated =
+      facts.sliding == SlidingLayers::Unrotated && hasWindow && types.empty();
+  std::vector<LayerAttention> split;
+  for (LayerAttention &layer : layers) {
+    bool anyRotates = false, anyDoesNot = false;
+    for (auto [number, rotates] : llvm::enumerate(rotating)) {
+      StringRef type;
+      if (slideUnrotated)
+        type = rotates ? kFullLayers : kSlidingLayers;
+      else if (number < types.size())
+        type = types[number];
+      if (layer.type.empty() || layer.type == type)
+        (rotates ? anyRotates : anyDoesNot) = true;
+    }
+    // The model's code may have made a type that no layer is of.
+    if (!rotating.empty() && !anyRotates && !anyDoesNot)
+      continue;
+    bool isSplit = anyRotates && anyDoesNot;
+    if (anyDoesNot)
+      layer.rotates &= isSplit;
+    split.push_back(layer);
+    if (!isSplit)
+      continue;
+    layer.type += layer.type.empty() ? "nope" : "_nope";
+    layer.rotates = false;
+    split.push_back(layer);
+  }
+  layers = std::move(split);
 }
 
 /// Returns false if no layer attends in a way that there are functions for.
 bool AttentionReader::readLayers(AttentionConfig &result) {
   std::optional<int64_t> window = readWindow();
-  std::vector<std::string> types = findTypes(config);
+  std::vector<std::string> types;
+  for (StringRef type : findTypes(config))
+    if (!llvm::is_contained(types, type))
+      types.push_back(type.str());
   bool areGiven = !types.empty();
   if (!areGiven) {
     // What the keys say comes without a name, as the config gives none; the
     // types that the model's code makes of them come with theirs.
-    if (model.rotations.empty())
+    if (model.rotations.empty() &&
+        !(window && facts.sliding == SlidingLayers::Unrotated))
       result.layers.push_back({"", window});
     types = deriveTypes(window.has_value());
   }
   for (const std::string &type : types) {
     bool slides = type == kSlidingLayers;
-    // Others have a state instead of keys, or see chunks of them.
-    if (!slides && type != kFullLayers && type != "attention")
+    if (!slides && type != kFullLayers && type != "attention") {
+      // They may see chunks of the keys.
+      if (!hasNoKeys(type))
+        reader.warning(config, "no functions of attention for the layer type " +
+                                   quoted(type) + ", which is not known");
       continue;
+    }
     LayerAttention layer;
     layer.type = type;
     layer.rotates = slides || !facts.rotatesSlidingOnly || !window;
@@ -194,19 +298,26 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   }
   if (areGiven && types.size() == 1 && !result.layers.empty())
     result.layers[0].type.clear();
+  splitLayers(result.layers, window.has_value());
   return !result.layers.empty();
 }
 
 bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
-  if (!facts.isSupported)
+  if (!facts.isSupported) {
+    reader.warning(config, "no functions of attention: that of 'model_type' '" +
+                               row.type + "' is not supported yet");
     return false;
+  }
   result.numKeyValueHeads = model.numKeyValueHeads;
   result.headDim = result.valueDim = model.headDim;
   result.rotaryOffset = model.rotaryOffset;
-  result.isCausal = facts.isCausal;
+  result.isCausal = facts.isCausal && !isBidirectional();
   result.hasSinks = facts.hasSinks;
-  if (isLatent() && !readLatentShape(result))
+  if (isLatent() && !readLatentShape(result)) {
+    reader.warning(config, "no functions of attention without "
+                           "'qk_nope_head_dim' and 'v_head_dim'");
     return false;
+  }
   readScale(result);
   readSoftCap(result);
   if (qkNorm) {

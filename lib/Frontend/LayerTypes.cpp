@@ -97,6 +97,7 @@ private:
   bool hasWindow() const;
   bool slidesInPart() const;
   bool mayLack(StringRef type) const;
+  bool hasDefault(StringRef type) const;
   std::vector<std::string> findTypes() const;
   const LayerDictionary *findLayer(StringRef type) const;
   void reportLack(StringRef type);
@@ -186,6 +187,8 @@ bool RotationReader::slidesInPart() const {
     return !areAllFull();
   case SlidingLayers::FromMaxWindow:
     return hasWindow();
+  case SlidingLayers::Unrotated:
+    return false;
   }
   return false;
 }
@@ -242,16 +245,29 @@ std::vector<std::string> RotationReader::findTypes() const {
   return types;
 }
 
+bool posenc::frontend::hasNoKeys(StringRef type) {
+  return llvm::is_contained(
+      {"conv", "linear_attention", "mamba", "moe", "recurrent"}, type);
+}
+
 /// Whether there are no layers of the type that rotate.
 bool RotationReader::mayLack(StringRef type) const {
   if (type == kSlidingLayers)
     return areAllFull() && !ConfigReader::given(config, "layer_types");
   if (type == kFullLayers)
     return row.attention.rotatesSlidingOnly && hasWindow();
-  // These have a state instead of keys, or do not attend. Of a type that is
-  // not known, nothing can be told.
-  return llvm::is_contained(
-      {"conv", "linear_attention", "mamba", "moe", "recurrent"}, type);
+  // Of a type that is not known, nothing can be told.
+  return hasNoKeys(type);
+}
+
+/// Whether layers of the type rotate as they do by default, with a base from
+/// outside, where they have no dictionary.
+bool RotationReader::hasDefault(StringRef type) const {
+  // Models that have two bases take them so. Of others, a base of their own
+  // says enough: who has it takes no part in a scaling.
+  if (row.slidingTheta != 0)
+    return type == kSlidingLayers || type == kFullLayers;
+  return type == kSlidingLayers && hasSlidingKey();
 }
 
 const LayerDictionary *RotationReader::findLayer(StringRef type) const {
@@ -299,8 +315,7 @@ void RotationReader::readLayers(std::vector<std::string> types) {
     if (!layer) {
       if (dicts.broken || mayLack(type))
         continue;
-      // A base of their own says enough: they take no part in a scaling.
-      if (type != kSlidingLayers || !hasSlidingKey()) {
+      if (!hasDefault(type)) {
         reportLack(type);
         isGood = false;
         continue;

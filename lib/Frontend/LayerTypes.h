@@ -20,6 +20,9 @@ namespace posenc::frontend {
 constexpr llvm::StringLiteral kFullLayers = "full_attention";
 constexpr llvm::StringLiteral kSlidingLayers = "sliding_attention";
 
+/// Layers that have a state instead of keys, or do not attend.
+bool hasNoKeys(llvm::StringRef type);
+
 /// Adds a type that `key` holds to the different ones. They become parts of C
 /// names: one that cannot is an error, and so are too many.
 bool addLayerType(ConfigReader &reader, llvm::StringRef key,

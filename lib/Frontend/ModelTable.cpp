@@ -177,7 +177,7 @@ static constexpr ModelRow models[] = {
     row("phimoe").theta(1e6),
     row("qwen3_next").partial(0.25),
     row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
-    row("smollm3").theta(2e6).slidesFromMaxWindow(/*onRequest=*/true),
+    row("smollm3").theta(2e6).skipsRotation(4),
     row("stablelm", stablelmKeys).partial(0.25),
     row("stablelm_epoch", stablelmKeys).partial(0.25),
 

@@ -54,6 +54,7 @@ enum class SlidingLayers {
   All,
   EveryNth,      // all but each n-th, for `sliding_window_pattern`
   FromMaxWindow, // from `max_window_layers` on
+  Unrotated,     // those that do not rotate
 };
 
 /// How queries, keys and values meet.
@@ -68,6 +69,9 @@ struct AttentionRow {
   bool slidesOnRequest = false;
   SlidingLayers sliding = SlidingLayers::All;
   int64_t slidingPattern = 0;
+  /// Each so many-th layer does not rotate, unless `no_rope_layers` says which;
+  /// 0: all rotate.
+  int64_t unrotatedInterval = 0;
   /// A window's key counts the keys before a query and those after it.
   bool hasWholeWindow = false;
   int64_t defaultWindow = 0;     // 0: none
@@ -183,6 +187,14 @@ struct ModelRow {
     ModelRow copy = *this;
     copy.attention.sliding = SlidingLayers::FromMaxWindow;
     copy.attention.slidesOnRequest = onRequest;
+    return copy;
+  }
+  /// Not in each `interval`-th layer, which slides if there is a window.
+  constexpr ModelRow skipsRotation(int64_t interval) const {
+    ModelRow copy = *this;
+    copy.attention.unrotatedInterval = interval;
+    copy.attention.sliding = SlidingLayers::Unrotated;
+    copy.attention.slidesOnRequest = true;
     return copy;
   }
   constexpr ModelRow rotatesSlidingOnly() const {

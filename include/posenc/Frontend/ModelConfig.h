@@ -65,7 +65,8 @@ struct LayerRotation {
 
 /// What the layers of one type have of their own.
 struct LayerAttention {
-  /// The config's name for them; empty if it has none.
+  /// The config's name for them; empty if it has none. Those of a type that
+  /// do not rotate while others do have `nope` after it.
   std::string type;
   /// The keys that a query sees at most, its own included.
   std::optional<int64_t> window;

@@ -39,7 +39,8 @@ struct ModuleBuilderOptions {
 ///     or the last few, over caches of batch, head, key, dim
 /// with more operands where the model has them: sinks, and with norms q_norm
 /// and k_norm, which @decode needs for raw keys only. Where types of layers
-/// differ each has functions with its name as a suffix.
+/// differ each has functions with its name as a suffix, and where some layers
+/// of a type do not rotate these have their own, with `_nope` behind it.
 /// Null after an error diagnostic.
 OwningOpRef<ModuleOp> buildModule(MLIRContext &context,
                                   const ::posenc::frontend::ModelConfig &config,

@@ -165,6 +165,60 @@ TEST(AttentionTest, WindowsOfBothSides) {
   EXPECT_EQ(layers(config("modernbert", "\"local_attention\": 32")),
             "sliding_attention:17 full_attention:");
   EXPECT_FALSE(good(config("modernbert")).isCausal);
+  std::string gemma =
+      config("gemma3_text", "\"use_bidirectional_attention\": true");
+  EXPECT_EQ(layers(gemma), "sliding_attention:2049 full_attention:");
+  EXPECT_FALSE(good(gemma).isCausal);
+  EXPECT_TRUE(good(config("gemma3_text", "\"use_bidirectional_attention\": "
+                                         "false"))
+                  .isCausal);
+}
+
+TEST(AttentionTest, LayersThatDoNotRotate) {
+  auto smollm = [](llvm::StringRef members) {
+    return layers(config("smollm3", members));
+  };
+  EXPECT_EQ(smollm(""), ": nope:-");
+  EXPECT_EQ(smollm("\"num_hidden_layers\": 3"), ":");
+  EXPECT_EQ(smollm("\"no_rope_layers\": [], \"num_hidden_layers\": 4"),
+            ": nope:-");
+  EXPECT_EQ(smollm("\"no_rope_layer_interval\": 1"), ":-");
+  EXPECT_EQ(smollm("\"no_rope_layers\": [1, 0, 1.0, true]"), ": nope:-");
+  EXPECT_EQ(smollm("\"no_rope_layers\": [0, false]"), ":-");
+  EXPECT_EQ(smollm("\"no_rope_layers\": [1, 1], \"no_rope_layer_interval\": 2"),
+            ":");
+  // Those are the ones that slide, unless the config says which.
+  std::string window = "\"use_sliding_window\": true, \"sliding_window\": 64";
+  EXPECT_EQ(smollm(window), "full_attention: sliding_attention:64-");
+  EXPECT_EQ(smollm(window + ", \"no_rope_layers\": [0, 1, 0, 0, 1], "
+                            "\"layer_types\": [\"full_attention\", "
+                            "\"full_attention\", \"sliding_attention\", "
+                            "\"sliding_attention\", \"full_attention\"]"),
+            "full_attention: full_attention_nope:- sliding_attention:64-");
+  EXPECT_EQ(smollm("\"layer_types\": [\"full_attention\", \"full_attention\"],"
+                   "\"no_rope_layer_interval\": 2"),
+            ": nope:-");
+  EXPECT_EQ(smollm(window + ", \"no_rope_layers\": [1, 1]"), "full_attention:");
+  // Of a list that is too long, the beginning counts.
+  EXPECT_EQ(smollm("\"num_hidden_layers\": 2, \"no_rope_layers\": [1, 1, 0]"),
+            ":");
+  // A key of models that are not known, but of no others.
+  std::string some = "\"rope_theta\": 1e4, \"no_rope_layers\": [1, 0]";
+  EXPECT_EQ(layers(config("other", some)), ": nope:-");
+  EXPECT_EQ(layers(config("llama", some)), ":");
+  expectError("{\"model_type\": \"smollm3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"no_rope_layers\": [1, ^2]}",
+              "no_rope_layers");
+  expectError("{\"model_type\": \"smollm3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"no_rope_layers\": ^4}",
+              "no_rope_layers");
+  expectError("{\"model_type\": \"smollm3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"no_rope_layers\": ^[1], "
+              "\"layer_types\": [\"full_attention\", \"full_attention\"]}",
+              "no_rope_layers");
+  expectError("{\"model_type\": \"smollm3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"no_rope_layer_interval\": ^0}",
+              "no_rope_layer_interval");
 }
 
 TEST(AttentionTest, LayersOfTheConfig) {
@@ -191,7 +245,12 @@ TEST(AttentionTest, OtherKinds) {
   auto hasAttention = [](llvm::StringRef text) {
     Outcome outcome = readAll(text);
     EXPECT_TRUE(outcome.config) << outcome.printed();
-    return outcome.config && outcome.config->attention;
+    bool isThere = outcome.config && outcome.config->attention;
+    // Who asks for it hears why there is none.
+    EXPECT_NE(isThere, llvm::StringRef(outcome.printed())
+                           .contains("warning: no functions of attention"))
+        << outcome.printed();
+    return isThere;
   };
   EXPECT_FALSE(hasAttention(config("diffllama")));
   EXPECT_FALSE(hasAttention(config("llama4_text")));

@@ -385,7 +385,7 @@ const ErrorCase cases[] = {
           "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})",
      "partial_rotary_factor"},
     {"OneDictionaryForTwoTypes",
-     R"({"model_type": "gemma3_text",
+     R"({"model_type": "gemma2", "num_attention_heads": 8,
          "layer_types": ^["sliding_attention", "full_attention"],
          "rope_parameters": {"full_attention": {"rope_type": "linear",
            "factor": 8, "rope_theta": 1e6}}})",
@@ -402,7 +402,8 @@ const ErrorCase cases[] = {
            "factor": 8, "rope_theta": 1e6}}})",
      "sliding_attention"},
     {"NullForALayerType",
-     R"({"model_type": "gemma3_text", "rope_parameters": {
+     R"({"model_type": "olmo3", "hidden_size": 512, "num_attention_heads": 8,
+         "rope_parameters": {
            "full_attention": {"rope_type": "default", "rope_theta": 1e6},
            "sliding_attention": ^null}})",
      "sliding_attention"},

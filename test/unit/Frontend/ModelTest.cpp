@@ -349,6 +349,18 @@ TEST(ModelTest, LayersWithoutDictionary) {
         "sliding_attention": null, )" +
                       full + "}}"),
             "sliding_attention:20000 full_attention:1000000/8");
+  // So does the model's code, which has one for each type.
+  EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", "rope_parameters": {
+        "sliding_attention": null, )" +
+                      full + "}}"),
+            "sliding_attention:10000 full_attention:1000000/8");
+  EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", "rope_parameters": {)" +
+                      full + "}}"),
+            "full_attention:1000000/8 sliding_attention:10000");
+  EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", "rope_theta": 2e6,
+      "rope_parameters": {"full_attention": null, "sliding_attention": {
+        "rope_type": "default", "rope_theta": 3e4}}})"),
+            "full_attention:2000000 sliding_attention:30000");
   // There are none.
   EXPECT_EQ(good(R"({"model_type": "gemma3_text", "sliding_window_pattern": 1,
       "rope_parameters": {"sliding_attention": null, )" +
