@@ -130,12 +130,14 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
       FileLineColLoc::get(StringAttr::get(&context, path), 1, 1);
 
   SmallVector<frontend::Diagnostic> diagnostics;
+  bool isRead = true;
   auto build = [&](bool attention) -> OwningOpRef<ModuleOp> {
     readOptions.attention = attention;
     diagnostics.clear();
     std::optional<frontend::ModelConfig> config = frontend::readModelConfig(
         buffer->getBuffer(), path, diagnostics, readOptions);
-    if (!config)
+    isRead = config.has_value();
+    if (!isRead)
       return nullptr;
     ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
@@ -149,9 +151,10 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   bool wantsAttention =
       !isNamed || options.qkNorm || !llvm::all_of(options.kernels, isRotation);
   OwningOpRef<ModuleOp> module = build(wantsAttention);
-  // Who did not ask for attention gets the rest, and hears why.
+  // Who did not ask for an attention that there can be no functions of gets the
+  // rest, and hears why. A key that is wrong is an error for all who need it.
   SmallVector<frontend::Diagnostic> reasons;
-  if (!module && wantsAttention && !isNamed && !options.qkNorm) {
+  if (!module && isRead && wantsAttention && !isNamed && !options.qkNorm) {
     for (frontend::Diagnostic &diagnostic : diagnostics)
       if (diagnostic.severity == frontend::Severity::Error)
         reasons.push_back(diagnostic);
@@ -220,6 +223,11 @@ static std::vector<std::string> expandTypes(ModuleOp module,
           expanded.push_back(function.getName().str());
     if (expanded.size() == before)
       expanded.push_back(kernel);
+    // Layers that do not rotate are not those that it is named after.
+    std::string unrotated = kernel + "_nope";
+    if (isFamily && module.lookupSymbol(kernel) &&
+        module.lookupSymbol(unrotated))
+      expanded.push_back(unrotated);
   }
   return expanded;
 }
