@@ -78,3 +78,31 @@ func.func @same(%q: memref<?x?x2x64xf32>, %k: memref<?x?x2x64xf32>, %p: memref<?
     query_positions(%p : memref<?x?xi64>) key_positions(%p : memref<?x?xi64>) outs(%o : memref<?x?x2x64xf32>)
   return
 }
+
+// -----
+
+// Each entry of packed tokens chooses by its own number. Of the tasks for heads
+// that lie together, one does all that there is to do for few tokens.
+// CHECK-LABEL: func.func @packed
+// CHECK: scf.forall (%[[HEADS:.*]], %[[TILE:.*]]) in (2, %{{.*}}) {
+// CHECK: scf.while
+// CHECK: %[[HASTOKENS:.*]] = arith.cmpi sgt, %[[COUNT:.*]], %c0
+// CHECK: scf.if %[[HASTOKENS]] {
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0
+// CHECK: %[[LESS:.*]] = arith.addi %[[COUNT]], %c-1
+// CHECK: arith.cmpi ule, %[[LESS]], %c0
+// CHECK: %[[ONE:.*]] = arith.andi %[[FIRST]]
+// CHECK: scf.if %[[ONE]] {
+// CHECK: %[[NUMBER:.*]] = arith.remui %[[HEADS]], %c2
+// CHECK: %[[TURN:.*]] = arith.remui %[[TILE]], %c2
+// CHECK: arith.cmpi eq, %[[NUMBER]], %[[TURN]]
+// CHECK: } else {
+// CHECK: arith.addi %[[COUNT]], %c-2
+// CHECK: arith.andi %[[FIRST]]
+// CHECK: } else {
+// CHECK: scf.for {{.*}} step %c96
+func.func @packed(%q: memref<?x2x64xf32>, %k: memref<?x2x64xf32>, %c: memref<?xi32>, %d: memref<?xi32>, %o: memref<?x2x64xf32>) {
+  posenc.attention causal ins(%q, %k, %k : memref<?x2x64xf32>, memref<?x2x64xf32>, memref<?x2x64xf32>)
+    cu_seqlens(%c, %d : memref<?xi32>, memref<?xi32>) outs(%o : memref<?x2x64xf32>)
+  return
+}

@@ -82,6 +82,12 @@ AttentionCase getPackedCase() {
   return c;
 }
 
+AttentionCase getPackedFewCase() {
+  AttentionCase c = getPackedCase();
+  c.heads = 10;
+  return c;
+}
+
 AttentionCase getOneQueryCase() {
   AttentionCase c = getVectorCase();
   c.staticQueries = 1;
@@ -317,6 +323,13 @@ const Fault kUnknownFaults[] = {
      "arith.muli %$0, %c4 : index\n%$1 = arith.ceildivui"},
 };
 
+/// Entries of few packed queries.
+const Fault kPackedFewFaults[] = {
+    {"Control", "", ""},
+    {"LastBlockDropped", "arith.ceildivui %*, %c4 : index",
+     "arith.divui %$0, %c4 : index"},
+};
+
 /// What is wrong with parts of the keys also where a task does them all.
 const Fault kPartsFaults[] = {
     {"Control", "", ""},
@@ -451,6 +464,7 @@ class AttentionLinalgFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionPackedFewFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionFewQueriesFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionUnknownFaultTest : public testing::TestWithParam<Fault> {};
@@ -482,6 +496,10 @@ TEST_P(AttentionPagedFaultTest, IsCaught) {
 }
 TEST_P(AttentionPackedFaultTest, IsCaught) {
   static const Subject subject(getPackedCase(), {5, 150, 40});
+  subject.check(GetParam());
+}
+TEST_P(AttentionPackedFewFaultTest, IsCaught) {
+  static const Subject subject(getPackedFewCase(), {24, 3, 40});
   subject.check(GetParam());
 }
 TEST_P(AttentionOneQueryFaultTest, IsCaught) {
@@ -536,6 +554,8 @@ INSTANTIATE_TEST_SUITE_P(Pages, AttentionPagedFaultTest,
                          testing::ValuesIn(kPagedFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFaultTest,
                          testing::ValuesIn(kPackedFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFewFaultTest,
+                         testing::ValuesIn(kPackedFewFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(FewQueries, AttentionFewQueriesFaultTest,

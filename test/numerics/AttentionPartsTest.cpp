@@ -189,3 +189,25 @@ TEST(AttentionNumbersTest, EachNumberOfQueriesIsRight) {
     }
   }
 }
+
+/// Each entry of packed queries says which way it goes.
+TEST(AttentionNumbersTest, EntriesOfFewAndManyQueriesAreRight) {
+  for (Form form : {Form::Packed, Form::PackedQueries})
+    for (auto [heads, keyHeads] : {std::pair(6, 1), std::pair(4, 2)}) {
+      AttentionCase c = getCase(POSENC_F32, heads, keyHeads, 32, heads == 6);
+      c.form = form;
+      c.causal = c.sinks = c.logSums = true;
+      c.queryAngles = Angles::Positions;
+      Kernel kernel(getModule(c));
+      AttentionData data(c, {24, 6, 90}, 17);
+      std::vector<runtime::Array> alone = kernel.call("f", data.getInputs());
+      EXPECT_EQ(data.check(alone), "");
+      for (int64_t threads : {1, 2, 3}) {
+        SCOPED_TRACE(threads);
+        setThreads(kernel, threads);
+        expectSame(kernel.call("f", data.getInputs()), alone);
+      }
+      data.spoilSome(17);
+      EXPECT_EQ(data.check(kernel.call("f", data.getInputs())), "");
+    }
+}

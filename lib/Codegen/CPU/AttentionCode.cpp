@@ -27,7 +27,10 @@ static int64_t getNumHeads(Value tensor, unsigned dim) {
   return cast<ShapedType>(tensor.getType()).getDimSize(dim);
 }
 
+/// Of an entry.
 static int64_t getNumTokens(AttentionOp op) {
+  if (op.arePackedQueries())
+    return ShapedType::kDynamic;
   return cast<ShapedType>(op.getQuery().getType())
       .getDimSize(op.getQueryTokenDim());
 }
@@ -61,6 +64,8 @@ static bool areHeadsTogether(AttentionOp op) {
 /// Whether it is known that there are no more keys than tokens.
 static bool hasKeysOfTokens(AttentionOp op) {
   Value positions = op.getQueryPositions();
+  if (op.arePackedQueries())
+    return op.arePackedKeys() && llvm::all_equal(op.getCuSeqlens());
   return op.getQuery() == op.getKey() ||
          (positions && positions == op.getKeyPositions());
 }
@@ -72,8 +77,8 @@ SmallVector<FewTokens> mlir::posenc::getFewTokens(AttentionOp op,
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  if (!op.getCuSeqlens().empty() || dim % lanes != 0 || valueDim % lanes != 0 ||
-      !op.getScore().empty() || !op.getWhere().empty() || op.getMask())
+  if (dim % lanes != 0 || valueDim % lanes != 0 || !op.getScore().empty() ||
+      !op.getWhere().empty() || op.getMask())
     return {};
   // Where they take more, they are so many that the memory matters little.
   int64_t tokens = getNumTokens(op);
@@ -173,10 +178,11 @@ void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
   int64_t tokens = few.most;
   leastTokens = few.least;
   // All heads, in as few tasks as have vectors that are mostly heads: each
-  // reads the keys.
+  // reads the keys. Those of an entry of packed tokens are whole tasks of any
+  // number.
   heads = ratio;
-  for (int64_t most = lanes; tokens == 1 && ratio > lanes && most > lanes / 2;
-       --most)
+  bool areSplit = tokens == 1 && ratio > lanes && !op.arePackedQueries();
+  for (int64_t most = lanes; areSplit && most > lanes / 2; --most)
     if (ratio % most == 0) {
       heads = most;
       break;
@@ -224,6 +230,9 @@ int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
 }
 
 void AttentionTiles::setParts(AttentionOp op) {
+  // There may be as many tasks as tokens.
+  if (op.arePackedQueries())
+    return;
   constexpr int64_t mostTasks = 8;
   int64_t mostFloats = getSharedBytes(op) / 4;
   int64_t tasks = getNumHeads(op.getQuery(), op.getQueryHeadDim()) / heads;

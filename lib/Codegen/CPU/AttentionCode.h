@@ -352,6 +352,9 @@ public:
   /// are packed.
   void preparePosition(ImplicitLocOpBuilder &builder, Value batch, Value token,
                        Value place, Value slot) const;
+  /// The same for a token of a task's entry.
+  void prepareQuery(ImplicitLocOpBuilder &builder, const AttentionTask &task,
+                    Value token, Value place, Value slot) const;
   void emitRow(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
                int64_t dim, Value to, Value row, Value slot) const;
   /// Whether rows are neither normed nor rotated.

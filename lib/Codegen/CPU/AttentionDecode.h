@@ -109,6 +109,8 @@ private:
   /// heads of a token come first, of which there are as many as is known.
   Value getHead(Value keyHead, Value number);
   Value getToken(Value number);
+  /// Where the query and its result are, but for the last index.
+  SmallVector<Value> getIndices(Value keyHead, Value number);
   Value getKeyHead(Value block) {
     return b.createOrFold<arith::DivUIOp>(
         block, createIndex(b, code.tiles.getBlocksPerHead()));

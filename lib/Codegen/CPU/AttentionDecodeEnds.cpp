@@ -32,14 +32,12 @@ void Decode::emitQueries(const AttentionRows &rows) {
   const AttentionTiles &tiles = code.tiles;
   int64_t rowsPerHead = tiles.getBlocksPerHead() * queries;
   createLoop(b, zero, numTokens, 1, [&](Value token) {
-    rows.preparePosition(b, task.batch, addIndex(b, task.firstToken, token),
-                         addIndex(b, task.firstPlace, token), token);
+    rows.prepareQuery(b, task, addIndex(b, task.firstToken, token),
+                      addIndex(b, task.firstPlace, token), token);
   });
   auto emitRow = [&](Value keyHead, Value number) {
     Value token = getToken(number);
-    SmallVector<Value> at = getRowIndices(
-        task.batch, addIndex(b, task.queryHead, getHead(keyHead, number)),
-        addIndex(b, task.firstToken, token), op.getQueryHeadDim());
+    SmallVector<Value> at = getIndices(keyHead, number);
     Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead), number);
     rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, token);
     createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
@@ -92,6 +90,12 @@ Value Decode::getToken(Value number) {
     return createIndex(b, 0);
   return b.createOrFold<arith::DivUIOp>(
       number, createIndex(b, code.tiles.getHeadsPerKeyHead()));
+}
+
+SmallVector<Value> Decode::getIndices(Value keyHead, Value number) {
+  return getQueryIndices(b, op, task.batch, task.queryStart,
+                         addIndex(b, task.queryHead, getHead(keyHead, number)),
+                         addIndex(b, task.firstToken, getToken(number)));
 }
 
 void Decode::start(Value isFirst) {
@@ -167,10 +171,7 @@ void Decode::finishBlock(Value block) {
       minIndex(b, subIndex(b, perHead, first), createIndex(b, queries));
   createLoop(b, zero, count, 1, [&](Value query) {
     Value number = addIndex(b, first, query);
-    SmallVector<Value> at = getRowIndices(
-        task.batch,
-        addIndex(b, task.queryHead, getHead(getKeyHead(block), number)),
-        addIndex(b, task.firstToken, getToken(number)), op.getQueryHeadDim());
+    SmallVector<Value> at = getIndices(getKeyHead(block), number);
     auto ofQuery = [&](Value vector) -> Value {
       return vector::ExtractOp::create(b, vector, OpFoldResult(query));
     };

@@ -63,6 +63,15 @@ void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
                       });
 }
 
+void AttentionRows::prepareQuery(ImplicitLocOpBuilder &builder,
+                                 const AttentionTask &task, Value token,
+                                 Value place, Value slot) const {
+  if (task.queryStart)
+    token = addIndex(builder, task.queryStart, token);
+  preparePosition(builder, task.queryStart ? Value() : task.batch, token, place,
+                  slot);
+}
+
 /// A vector of a row in f32.
 static Value loadF32(OpBuilder &builder, Location loc, Value memref,
                      ValueRange row, Value lane, int64_t length) {
@@ -226,11 +235,8 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
     Value token = addIndex(builder, task.firstToken, first);
     Value place = addIndex(builder, task.firstPlace, first);
     createLoop(builder, zero, count, 1, [&](Value row) {
-      Value mine = addIndex(builder, token, row);
-      if (task.queryStart)
-        mine = addIndex(builder, task.queryStart, mine);
-      rows.preparePosition(builder, task.queryStart ? Value() : task.batch,
-                           mine, addIndex(builder, place, row), row);
+      rows.prepareQuery(builder, task, addIndex(builder, token, row),
+                        addIndex(builder, place, row), row);
     });
     emitZeros(builder, code, code.rows, count, group);
     createLoop(

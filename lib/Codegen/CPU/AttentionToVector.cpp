@@ -237,6 +237,17 @@ Value PackedTokens::findEntry(Value tile, Value step) {
   return loop.getResult(0);
 }
 
+static Value emitKeyHead(ImplicitLocOpBuilder &builder, AttentionOp op,
+                         Value queryHead) {
+  auto getHeads = [](Value tensor, unsigned dim) {
+    return cast<ShapedType>(tensor.getType()).getDimSize(dim);
+  };
+  int64_t ratio = getHeads(op.getQuery(), op.getQueryHeadDim()) /
+                  getHeads(op.getKey(), op.getKeyHeadDim());
+  return builder.createOrFold<arith::DivUIOp>(queryHead,
+                                              createIndex(builder, ratio));
+}
+
 /// The task at an iteration over batch entries, query heads and tiles; over all
 /// tiles where queries are packed.
 static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
@@ -244,17 +255,12 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
                               Value step) {
   AttentionOp op = code.op;
   const AttentionTiles &tiles = code.tiles;
-  int64_t queryHeads = cast<ShapedType>(op.getQuery().getType())
-                           .getDimSize(op.getQueryHeadDim());
-  int64_t keyHeads =
-      cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
   Value tokens = getDimSize(builder, builder.getLoc(), op.getQuery(),
                             op.getQueryTokenDim());
   AttentionTask task;
   task.batch = indices[0];
   task.queryHead = mulIndex(builder, indices[1], tiles.heads);
-  task.keyHead = arith::DivUIOp::create(
-      builder, task.queryHead, createIndex(builder, queryHeads / keyHeads));
+  task.keyHead = emitKeyHead(builder, op, task.queryHead);
   if (!op.arePackedQueries()) {
     task.firstToken = mulIndex(builder, indices[2], tiles.getTokens());
     task.numKeys = emitNumKeys(builder, op, task.batch);
@@ -366,25 +372,12 @@ static void emitFew(ImplicitLocOpBuilder &builder, const FewTokensCode &few,
              few.numShares);
 }
 
-/// Emits the task at an iteration for any number of tokens.
+/// Emits a task for any number of tokens.
 static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                     const AttentionRows &queryRows,
-                    const AttentionRows &keyRows, ValueRange indices) {
+                    const AttentionRows &keyRows, const AttentionTask &task) {
   AttentionOp op = code.op;
   const AttentionTiles &tiles = code.tiles;
-  AttentionTask task =
-      emitTask(builder, code, indices, createIndex(builder, tiles.getTokens()));
-  OpBuilder::InsertionGuard guard(builder);
-  if (op.arePackedQueries()) {
-    // Some entries need fewer tiles than they could have.
-    Value hasTokens =
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt,
-                              task.numTokens, createIndex(builder, 0));
-    auto isAny =
-        scf::IfOp::create(builder, hasTokens, /*withElseRegion=*/false);
-    builder.setInsertionPointToStart(isAny.thenBlock());
-  }
-
   std::pair<Value, Value> range = emitKeyRange(builder, op, task);
   Value begin = range.first, end = range.second;
   emitQueries(builder, code, queryRows, task);
@@ -407,6 +400,53 @@ static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
   forEachGroup(builder, code, task, [&](AttentionBlock block, Value count) {
     emitResults(builder, code, block, count);
   });
+}
+
+/// Emits the task at an iteration for packed tokens, few or any number.
+static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
+                       ArrayRef<FewTokensCode> codes,
+                       const AttentionRows &queryRows,
+                       const AttentionRows &keyRows, ValueRange indices) {
+  AttentionTask task = emitTask(builder, any, indices,
+                                createIndex(builder, any.tiles.getTokens()));
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, int64_t b) {
+    return Value(
+        arith::CmpIOp::create(builder, predicate, a, createIndex(builder, b)));
+  };
+  auto startIf = [&](Value condition) {
+    auto branch =
+        scf::IfOp::create(builder, condition, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    return branch;
+  };
+  // Some entries need fewer tiles than they could have.
+  startIf(compare(arith::CmpIPredicate::sgt, task.numTokens, 0));
+  Value isFirst = compare(arith::CmpIPredicate::eq, task.firstToken, 0);
+  for (const FewTokensCode &few : codes) {
+    const AttentionTiles &tiles = few.code.tiles;
+    Value less = addIndex(builder, task.numTokens, -tiles.leastTokens);
+    Value isFew = compare(arith::CmpIPredicate::ule, less,
+                          tiles.getTokens() - tiles.leastTokens);
+    scf::IfOp branch = startIf(arith::AndIOp::create(builder, isFirst, isFew));
+    // One of some tasks does what all have to, the next for the next entry.
+    int64_t tasks = tiles.heads / any.tiles.heads;
+    Value number = createIndex(builder, tasks);
+    auto isMine = [&](Value index) {
+      return builder.createOrFold<arith::RemUIOp>(index, number);
+    };
+    startIf(arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                  isMine(indices[1]), isMine(indices[2])));
+    AttentionTask all = task;
+    all.queryHead = mulIndex(
+        builder, builder.createOrFold<arith::DivUIOp>(indices[1], number),
+        tiles.heads);
+    all.keyHead = emitKeyHead(builder, any.op, all.queryHead);
+    auto [begin, end] = emitKeyRange(builder, any.op, all);
+    emitDecode(builder, few.code, queryRows, keyRows, all, begin, end,
+               /*share=*/nullptr, few.numShares);
+    builder.setInsertionPointToStart(branch.elseBlock());
+  }
+  emitAny(builder, any, queryRows, keyRows, task);
 }
 
 static void convertAttention(AttentionOp op, const VectorTarget &target,
@@ -439,9 +479,16 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
           PackedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
     }
   }
+  if (op.arePackedQueries()) {
+    llvm::erase_if(codes, [&](const FewTokensCode &few) {
+      return few.code.tiles.heads % any->tiles.heads != 0;
+    });
+  }
   for (FewTokensCode &few : codes) {
     const AttentionCode &code = few.code;
     few.numShares = createIndex(builder, 1);
+    if (op.arePackedQueries())
+      continue;
     if (code.tiles.mostParts > 1)
       few.numShares = emitNumShares(builder, code);
     OpFoldResult heads = builder.getIndexAttr(code.getHeadTasks());
@@ -470,6 +517,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> indices(forall.getInductionVars());
+  if (op.arePackedQueries())
+    return emitPacked(builder, *any, codes, queryRows, keyRows, indices);
   for (const FewTokensCode &few : codes) {
     if (!few.isTaken) {
       emitFew(builder, few, queryRows, keyRows, indices);
@@ -482,7 +531,9 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     builder.setInsertionPointToStart(branch.elseBlock());
   }
   if (any)
-    emitAny(builder, *any, queryRows, keyRows, indices);
+    emitAny(builder, *any, queryRows, keyRows,
+            emitTask(builder, *any, indices,
+                     createIndex(builder, any->tiles.getTokens())));
   llvm::erase_if(codes, [](const FewTokensCode &few) {
     return few.code.tiles.mostParts == 1;
   });
