@@ -15,7 +15,8 @@ using namespace mlir;
 
 std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
                                           StringRef prefix,
-                                          DenseElementsAttr values) {
+                                          DenseElementsAttr values,
+                                          int64_t alignment) {
   Operation *module = SymbolTable::getNearestSymbolTable(op);
   auto type =
       MemRefType::get({values.getNumElements()}, values.getElementType());
@@ -30,14 +31,15 @@ std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
   SymbolTable symbols(module);
   auto global = memref::GlobalOp::create(
       builder, op->getLoc(), prefix, builder.getStringAttr("private"), type,
-      data, /*constant=*/true, builder.getI64IntegerAttr(64));
+      data, /*constant=*/true, builder.getI64IntegerAttr(alignment));
   return symbols.insert(global).str();
 }
 
 template <typename Number>
 std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
                                           StringRef prefix,
-                                          ArrayRef<Number> values) {
+                                          ArrayRef<Number> values,
+                                          int64_t alignment) {
   Type element;
   if constexpr (std::is_integral_v<Number>)
     element = builder.getIntegerType(8 * sizeof(Number));
@@ -47,16 +49,18 @@ std::string mlir::posenc::createConstants(OpBuilder &builder, Operation *op,
   auto type =
       RankedTensorType::get({static_cast<int64_t>(values.size())}, element);
   return createConstants(builder, op, prefix,
-                         DenseElementsAttr::get(type, values));
+                         DenseElementsAttr::get(type, values), alignment);
 }
 
 template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef, ArrayRef<double>);
+                                                   StringRef, ArrayRef<double>,
+                                                   int64_t);
 template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef, ArrayRef<float>);
+                                                   StringRef, ArrayRef<float>,
+                                                   int64_t);
 template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef,
-                                                   ArrayRef<int32_t>);
+                                                   StringRef, ArrayRef<int32_t>,
+                                                   int64_t);
 template std::string mlir::posenc::createConstants(OpBuilder &, Operation *,
-                                                   StringRef,
-                                                   ArrayRef<int64_t>);
+                                                   StringRef, ArrayRef<int64_t>,
+                                                   int64_t);

@@ -18,11 +18,11 @@ namespace mlir::posenc {
 /// its name; equal ones are shared.
 template <typename Number>
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
-                            ArrayRef<Number> values);
+                            ArrayRef<Number> values, int64_t alignment = 64);
 
 /// The same of what a constant of any shape has, in the order of its elements.
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
-                            DenseElementsAttr values);
+                            DenseElementsAttr values, int64_t alignment = 64);
 
 } // namespace mlir::posenc
 

@@ -31,9 +31,6 @@ static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIntOp::create(builder, loc, value, 64);
 }
 
-/// From here on constants are read faster as rows, whatever they meet.
-static constexpr int64_t kLongRow = 512;
-
 /// Products of f32, with all that is rounded on the way, are wrong by less than
 /// 2^-22.3, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
 /// anchors are wrong by 2^-47, by less than that of the f32 from 2^-19 on.
@@ -85,10 +82,8 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
-      block(products.isF64() && length < kLongRow
-                ? std::min<int64_t>(length, 16)
-                : length),
-      numParts(::getNumParts(type, use)), limit(getLimit(type, use)) {
+      block(getBlock()), numParts(::getNumParts(type, use)),
+      limit(getLimit(type, use)) {
   if (!runs)
     return;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
@@ -102,6 +97,12 @@ PositionSteps::PositionSteps(OpBuilder &builder, Operation *op,
     createLevel(builder, op, turnLevel, "turns", pairs, inverse, order);
 }
 
+int64_t PositionSteps::getBlock() const {
+  if (length < kLongRow)
+    return products.isF64() ? std::min<int64_t>(length, 16) : length;
+  return length % kLongRow == 0 ? kLongRow : length;
+}
+
 int64_t PositionSteps::getStepBytes() const {
   return getNumPlaces() * numParts * products.getIntOrFloatBitWidth() / 8;
 }
@@ -109,8 +110,8 @@ int64_t PositionSteps::getStepBytes() const {
 void PositionSteps::createLevel(OpBuilder &builder, Operation *op, Level &level,
                                 StringRef name, ArrayRef<PairFrequency> pairs,
                                 bool inverse, ArrayRef<int64_t> order) {
-  int64_t ofPlace = getSize(numParts);
-  SmallVector<double> values(level.numPlaces * ofPlace);
+  int64_t ofPlace = getStride(numParts), lead = getLead();
+  SmallVector<double> values(lead + level.numPlaces * ofPlace);
   for (auto [column, number] : llvm::enumerate(order)) {
     // A product is much less work than a cosine.
     BigFloat half = pairs[number].frequency * BigFloat(0.5 * level.unit);
@@ -125,7 +126,7 @@ void PositionSteps::createLevel(OpBuilder &builder, Operation *op, Level &level,
       rowSin = halfSin;
     }
     for (int64_t row = 0; row < level.numPlaces; ++row) {
-      double *at = values.begin() + row * ofPlace +
+      double *at = values.begin() + lead + row * ofPlace +
                    column / block * numParts * block + column % block;
       at[0] = rowCos.toDouble();
       at[block] = rowSin.toDouble();
@@ -139,11 +140,13 @@ void PositionSteps::createLevel(OpBuilder &builder, Operation *op, Level &level,
     }
   }
   if (products.isF64()) {
-    level.constants = createConstants<double>(builder, op, name, values);
+    level.constants =
+        createConstants<double>(builder, op, name, values, getAlignment());
     return;
   }
   SmallVector<float> narrow(values.begin(), values.end());
-  level.constants = createConstants<float>(builder, op, name, narrow);
+  level.constants =
+      createConstants<float>(builder, op, name, narrow, getAlignment());
 }
 
 /// The first position of its so many, a power of two.
@@ -221,15 +224,16 @@ Value PositionSteps::getPlaceOf(OpBuilder &builder, Location loc, Value first,
     before = builder.createOrFold<arith::AddIOp>(loc, number, first);
   }
   return builder.createOrFold<arith::AddIOp>(
-      loc, before, createIndex(builder, loc, part * block));
+      loc, before, createIndex(builder, loc, getLead() + part * block));
 }
 
 /// Cos, sin, or what they lost, of the row of a place.
 Value PositionSteps::loadPart(OpBuilder &builder, Location loc,
                               const Level &level, Value row, int64_t part,
                               Value first, int64_t lanes) const {
-  int64_t ofPlace = getSize(numParts);
-  auto type = MemRefType::get({level.numPlaces * ofPlace}, products);
+  int64_t ofPlace = getStride(numParts);
+  auto type =
+      MemRefType::get({getLead() + level.numPlaces * ofPlace}, products);
   Value table =
       memref::GetGlobalOp::create(builder, loc, type, level.constants);
   Value at = builder.createOrFold<arith::MulIOp>(
@@ -363,24 +367,24 @@ Value PositionSteps::isSmall(OpBuilder &builder, Location loc,
                                magnitude, b.i32(getBits(limit)));
 }
 
-/// The bits of words that are set where an entry is large enough. For f32 these
-/// are bits of its exponent: all set from 2^-15 on, and below 2. For bf16 each
-/// half of a word has one.
-uint32_t PositionSteps::getMarkBits() const {
-  return products.isF64() ? 0x38000000 : 0x40004000;
+/// The bits of an f32 that are set where it is large enough: of its exponent,
+/// all of them from 2^-15 on, and below 2.
+static constexpr uint32_t kMarkBits = 0x38000000;
+
+/// Words as pairs of halves.
+static Value getHalves(OpBuilder &builder, Location loc, Value words) {
+  int64_t lanes = cast<VectorType>(words.getType()).getNumElements();
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({2 * lanes}, builder.getI16Type()), words);
 }
 
-/// From the first bf16 above the limit on: what is below must not be rounded to
-/// one that needs no look.
-Value PositionSteps::getMarksOfBF16(OpBuilder &builder, Location loc,
-                                    Value row) const {
-  int64_t words = cast<VectorType>(row.getType()).getNumElements() / 2;
-  Value bits = vector::BitCastOp::create(
-      builder, loc, VectorType::get({words}, builder.getI32Type()), row);
-  uint32_t missing = 0x4000 - ((getBits(limit) >> 16) + 1);
-  ElementwiseBuilder b(builder, loc, bits);
-  // Neither half carries into its sign.
-  return b.addi(bits, b.i32(missing << 16 | missing));
+Value PositionSteps::joinMarks(OpBuilder &builder, Location loc, Value a,
+                               Value b) const {
+  if (products.isF64())
+    return arith::AndIOp::create(builder, loc, a, b);
+  Value least = arith::MinUIOp::create(builder, loc, getHalves(builder, loc, a),
+                                       getHalves(builder, loc, b));
+  return vector::BitCastOp::create(builder, loc, a.getType(), least);
 }
 
 Value PositionSteps::getMarks(OpBuilder &builder, Location loc,
@@ -388,27 +392,51 @@ Value PositionSteps::getMarks(OpBuilder &builder, Location loc,
                               Value first) const {
   bool isOneRow = written.size() == 1 && stillPairs.empty() &&
                   getElementTypeOrSelf(written.front().getType()).isBF16();
-  if (isOneRow)
-    return getMarksOfBF16(builder, loc, written.front());
+  // Twice as much is without its sign.
+  auto getMagnitudes = [&](Value words, VectorType type) -> Value {
+    Value halves = getHalves(builder, loc, words);
+    Value twice = arith::AddIOp::create(builder, loc, halves, halves);
+    return vector::BitCastOp::create(builder, loc, type, twice);
+  };
+  if (isOneRow) {
+    Value row = written.front();
+    int64_t words = cast<VectorType>(row.getType()).getNumElements() / 2;
+    auto type = VectorType::get({words}, builder.getI32Type());
+    return getMagnitudes(vector::BitCastOp::create(builder, loc, type, row),
+                         type);
+  }
   ElementwiseBuilder b(builder, loc, entry.cos);
   auto getMark = [&](Value value) {
     Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
-    if (!products.isF64())
-      bits = b.addi(bits, b.i32(0x40000000 - getBits(limit)));
-    return orStill(builder, loc, bits, first);
+    bits = orStill(builder, loc, bits, first);
+    if (products.isF64())
+      return bits;
+    // The lower half is as large as can be.
+    return getMagnitudes(b.ori(bits, b.i32(0x7fff)),
+                         cast<VectorType>(bits.getType()));
   };
-  Value marks = b.andi(getMark(entry.cos), getMark(entry.sin));
-  return products.isF64() ? marks : b.ori(marks, b.i32(0x4000));
+  return joinMarks(builder, loc, getMark(entry.cos), getMark(entry.sin));
 }
 
 Value PositionSteps::isAnySmall(OpBuilder &builder, Location loc,
                                 Value marks) const {
-  ElementwiseBuilder b(builder, loc, marks);
-  Value isSmall = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                        b.andi(marks, b.i32(getMarkBits())),
-                                        b.i32(getMarkBits()));
-  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
-                                     isSmall);
+  if (products.isF64()) {
+    ElementwiseBuilder b(builder, loc, marks);
+    Value isSmall = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ne, b.andi(marks, b.i32(kMarkBits)),
+        b.i32(kMarkBits));
+    return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
+                                       isSmall);
+  }
+  // Up to the first bf16 above the limit: what is below must not be rounded to
+  // one that needs no look.
+  uint16_t mostSmall = 2 * ((getBits(limit) >> 16) + 1) - 1;
+  Value least =
+      vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINUI,
+                                  getHalves(builder, loc, marks));
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::ule, least,
+      arith::ConstantIntOp::create(builder, loc, mostSmall, 16));
 }
 
 PositionSteps::Entry PositionSteps::mend(OpBuilder &builder, Location loc,

@@ -75,10 +75,11 @@ public:
   int64_t getNumPairs() const { return length; }
   int64_t getNumAxes() const { return numAxes; }
   /// The size of memory for so many parts of the pairs, as cos and sin are two,
-  /// and where a part of pairs from `first` on is in it.
+  /// how it is aligned, and where a part of pairs from `first` on is in it.
   int64_t getSize(int64_t numParts) const {
-    return llvm::divideCeil(length, block) * block * numParts;
+    return getLead() + getStride(numParts);
   }
+  int64_t getAlignment() const { return isAtPlaceOfPage() ? kPageBytes : 64; }
   Value getPlaceOf(OpBuilder &builder, Location loc, Value first, int64_t part,
                    int64_t numParts) const;
   /// The type of an anchor's cos and sin.
@@ -123,11 +124,14 @@ public:
                      Value first) const;
   /// Whether entries of such magnitudes have to be mended.
   Value isSmall(OpBuilder &builder, Location loc, Value magnitude) const;
-  /// Words of which `isAnySmall` can tell, by the `and` of many, whether any of
-  /// the entries may have to be mended: what takes least. `written` is what
-  /// becomes of them: one vector of bf16 has half the words.
+  /// Words of which `isAnySmall` can tell whether any of the entries may have
+  /// to be mended: what takes least, where it matters without constants, which
+  /// would take registers or be loaded. All bits are those of none. `written`
+  /// is what becomes of them: one vector of bf16 has half the words.
   Value getMarks(OpBuilder &builder, Location loc, const Entry &entry,
                  ValueRange written, Value first) const;
+  /// The marks of all entries of both.
+  Value joinMarks(OpBuilder &builder, Location loc, Value a, Value b) const;
   /// An i1.
   Value isAnySmall(OpBuilder &builder, Location loc, Value marks) const;
   /// The entry, from the phase where it is small.
@@ -146,6 +150,22 @@ private:
                    ArrayRef<int64_t> order);
   Position getFirst(OpBuilder &builder, Location loc, const Position &position,
                     int64_t length) const;
+  /// Long rows of a table are read as fast as it is written. A load from where
+  /// in its page a line was just written waits until all stores are done, so
+  /// that rows begin where the memory of few tables does.
+  bool isAtPlaceOfPage() const {
+    return use == TableUse::Entries && length >= kLongRow;
+  }
+  /// What is before the first.
+  int64_t getLead() const {
+    return isAtPlaceOfPage() ? kLeadBytes * 8 / products.getIntOrFloatBitWidth()
+                             : 0;
+  }
+  int64_t getBlock() const;
+  /// From one place of constants to the next.
+  int64_t getStride(int64_t numParts) const {
+    return llvm::divideCeil(length, block) * block * numParts;
+  }
   struct Place;
   Place getPlace(OpBuilder &builder, Location loc, const Level &level,
                  Value axis) const;
@@ -155,10 +175,12 @@ private:
                                const Level &level, const Position &position,
                                Value first, int64_t lanes) const;
   Entry round(OpBuilder &builder, Location loc, const Entry &entry) const;
-  uint32_t getMarkBits() const;
-  Value getMarksOfBF16(OpBuilder &builder, Location loc, Value row) const;
   Value orStill(OpBuilder &builder, Location loc, Value words,
                 Value first) const;
+
+  /// From here on constants are read faster as rows, whatever they meet.
+  static constexpr int64_t kLongRow = 512;
+  static constexpr int64_t kPageBytes = 4096, kLeadBytes = 640;
 
   TableUse use;
   bool runs;

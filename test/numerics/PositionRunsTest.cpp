@@ -232,8 +232,9 @@ std::vector<RunsFault> makeFaults() {
   // place of each, and on which side of the middle it is.
   for (Fault fault :
        {Fault{"Limit", "dense<964689920>", "dense<0>"},
-        Fault{"Marks", "dense<109051904>", "dense<1073741824>"},
-        Fault{"MarksOfRow", "dense<108988031>", "dense<1073758208>"},
+        Fault{"Marks", "arith.constant 29441 : i16", "arith.constant 0 : i16"},
+        Fault{"LeastMark", "vector.reduction <minui>",
+              "vector.reduction <maxui>"},
         Fault{"Stretch", "arith.constant -256 : i64",
               "arith.constant -512 : i64"},
         Fault{"Run", "arith.constant -64 : i64", "arith.constant -128 : i64"},

@@ -74,10 +74,11 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
 
 /// Emits `body` for some pairs of two positions. The later one is a group of
 /// vectors ahead: where rows are whole pages, streamed lines of both at one
-/// place of a page would wait for each other, to half the speed.
-void PositionTable::emitBoth(OpBuilder &builder, Location loc,
-                             const Position &position, const Both &both,
-                             Pairs pairs, int64_t lanes, Writer writer) const {
+/// place of a page would wait for each other, to half the speed. Whether any
+/// entry is small; null if none can be.
+Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
+                              const Both &both, Pairs pairs, int64_t lanes,
+                              Writer writer) const {
   SmallVector<Value> marks;
   // Writes the later ones' entries, and returns those of the earlier ones.
   auto emitBehind = [&](OpBuilder &b, Location l, Value number,
@@ -138,9 +139,7 @@ void PositionTable::emitBoth(OpBuilder &builder, Location loc,
     emitBefore(builder, loc, number, rest,
                emitBehind(builder, loc, number, rest));
   }
-  mendIfSmall(builder, loc, marks, [&](OpBuilder &b, Location l) {
-    mendBoth(b, l, position, both, pairs, lanes, writer);
-  });
+  return isAnySmall(builder, loc, marks);
 }
 
 /// One position after the other.
@@ -161,6 +160,83 @@ void PositionTable::mendBoth(OpBuilder &builder, Location loc,
       });
 }
 
+/// Emits `body` for the chunks of some pairs, with their numbers, and the word
+/// that it makes of the one before.
+static Value forEachChunk(OpBuilder &builder, Location loc,
+                          PositionTable::Pairs pairs,
+                          function_ref<Value(OpBuilder &, Location, Value,
+                                             PositionTable::Pairs, Value)>
+                              body) {
+  constexpr int64_t length = PositionTable::kChunk;
+  auto emit = [&](OpBuilder &b, Location l, Value number, int64_t count,
+                  Value word) {
+    Value first =
+        b.createOrFold<arith::MulIOp>(l, number, createIndex(b, l, length));
+    first = b.createOrFold<arith::AddIOp>(l, pairs.first, first);
+    return body(b, l, number, {first, count}, word);
+  };
+  Value zero = createInt(builder, loc, 0), word = zero;
+  int64_t whole = pairs.count / length, rest = pairs.count % length;
+  if (whole > 0)
+    word = scf::ForOp::create(
+               builder, loc, createIndex(builder, loc, 0),
+               createIndex(builder, loc, whole), createIndex(builder, loc, 1),
+               zero,
+               [&](OpBuilder &b, Location l, Value number, ValueRange before) {
+                 scf::YieldOp::create(
+                     b, l, emit(b, l, number, length, before.front()));
+               })
+               .getResult(0);
+  if (rest > 0)
+    word = emit(builder, loc, createIndex(builder, loc, whole), rest, word);
+  return word;
+}
+
+/// Chunks that have to be mended have a bit each, and are when all are written:
+/// what mending needs would take registers from the loop, and what is read
+/// again from the stack waits for streamed stores at its place of a page.
+void PositionTable::emitPlace(OpBuilder &builder, Location loc,
+                              const Position &position, const Both &both,
+                              Pairs pairs, int64_t lanes, Writer writer) const {
+  auto getBit = [](OpBuilder &b, Location l, Value number) -> Value {
+    Value shift = arith::IndexCastOp::create(b, l, b.getI64Type(), number);
+    return arith::ShLIOp::create(b, l, createInt(b, l, 1), shift);
+  };
+  Value small = forEachChunk(
+      builder, loc, pairs,
+      [&](OpBuilder &b, Location l, Value number, Pairs mine, Value before) {
+        Value isSmall = emitBoth(b, l, both, mine, lanes, writer);
+        if (!isSmall)
+          return before;
+        Value bit = arith::SelectOp::create(b, l, isSmall, getBit(b, l, number),
+                                            createInt(b, l, 0));
+        return arith::OrIOp::create(b, l, before, bit).getResult();
+      });
+  if (!steps.canBeSmall())
+    return;
+  auto isSet = [](OpBuilder &b, Location l, Value word) -> Value {
+    return arith::CmpIOp::create(b, l, arith::CmpIPredicate::ne, word,
+                                 createInt(b, l, 0));
+  };
+  scf::IfOp::create(
+      builder, loc, isSet(builder, loc, small), [&](OpBuilder &b, Location l) {
+        forEachChunk(
+            b, l, pairs,
+            [&](OpBuilder &b2, Location l2, Value number, Pairs mine,
+                Value before) {
+              Value bit =
+                  arith::AndIOp::create(b2, l2, small, getBit(b2, l2, number));
+              scf::IfOp::create(
+                  b2, l2, isSet(b2, l2, bit), [&](OpBuilder &b3, Location l3) {
+                    mendBoth(b3, l3, position, both, mine, lanes, writer);
+                    scf::YieldOp::create(b3, l3);
+                  });
+              return before;
+            });
+        scf::YieldOp::create(b, l);
+      });
+}
+
 void PositionTable::forEachEntryOfRun(OpBuilder &builder, Location loc,
                                       const Position &position, Pairs pairs,
                                       int64_t lanes, Writer writer) const {
@@ -175,12 +251,6 @@ void PositionTable::forEachEntryOfRun(OpBuilder &builder, Location loc,
                                   place),
             arith::SubIOp::create(
                 b, l, createIndex(b, l, steps.getNumPlaces() - 1), place)};
-        forEachVector(
-            b, l, pairs.count, kChunk,
-            [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
-              Value first =
-                  b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
-              emitBoth(b2, l2, position, both, {first, n}, lanes, writer);
-            });
+        emitPlace(b, l, position, both, pairs, lanes, writer);
       });
 }

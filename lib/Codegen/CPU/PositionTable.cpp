@@ -43,13 +43,14 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
 
 PositionTable::Kept PositionTable::allocateKept(OpBuilder &builder,
                                                 Location loc) const {
-  auto create = [&](ArrayRef<int64_t> shape, Type element) -> Value {
+  auto create = [&](int64_t size, Type element, int64_t alignment) -> Value {
     return memref::AllocaOp::create(builder, loc,
-                                    MemRefType::get(shape, element),
-                                    builder.getI64IntegerAttr(64));
+                                    MemRefType::get({size}, element),
+                                    builder.getI64IntegerAttr(alignment));
   };
-  Value entries = create(steps.getSize(2), steps.getAnchorType());
-  return {entries, create({steps.getNumAxes()}, builder.getI64Type())};
+  Value entries =
+      create(steps.getSize(2), steps.getAnchorType(), steps.getAlignment());
+  return {entries, create(steps.getNumAxes(), builder.getI64Type(), 64)};
 }
 
 void PositionTable::allocate(OpBuilder &builder, Operation *op) {
@@ -215,7 +216,7 @@ void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
           SmallVector<Value> mine =
               emitGroup(b, l, first, splitIntoVectors(group, lanes));
           for (auto [mark, old] : llvm::zip_equal(mine, before))
-            mark = arith::AndIOp::create(b, l, mark, old);
+            mark = steps.joinMarks(b, l, mark, old);
           scf::YieldOp::create(b, l, mine);
         });
     llvm::append_range(marks, loop.getResults());
@@ -227,23 +228,24 @@ void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
                        emitGroup(builder, loc, first,
                                  splitIntoVectors(pairs.count - whole, lanes)));
   }
-  mendIfSmall(builder, loc, marks, mend);
+  Value isSmall = isAnySmall(builder, loc, marks);
+  if (!isSmall)
+    return;
+  scf::IfOp::create(builder, loc, isSmall, [&](OpBuilder &b, Location l) {
+    mend(b, l);
+    scf::YieldOp::create(b, l);
+  });
 }
 
-/// Emits `mend` where one of the marks says that an entry is small.
-void PositionTable::mendIfSmall(OpBuilder &builder, Location loc,
-                                ValueRange marks, Mend mend) const {
-  if (marks.empty())
-    return;
+/// Whether one of the marks says that an entry is small; null without marks.
+Value PositionTable::isAnySmall(OpBuilder &builder, Location loc,
+                                ValueRange marks) const {
   Value any;
   for (Value mine : marks) {
     Value isSmall = steps.isAnySmall(builder, loc, mine);
     any = any ? arith::OrIOp::create(builder, loc, any, isSmall) : isSmall;
   }
-  scf::IfOp::create(builder, loc, any, [&](OpBuilder &b, Location l) {
-    mend(b, l);
-    scf::YieldOp::create(b, l);
-  });
+  return any;
 }
 
 void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
@@ -255,7 +257,7 @@ void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
   if (marks.empty() || marks.back().getType() != mark.getType())
     marks.push_back(mark);
   else
-    marks.back() = arith::AndIOp::create(builder, loc, marks.back(), mark);
+    marks.back() = steps.joinMarks(builder, loc, marks.back(), mark);
 }
 
 /// Writes vectors with small entries once more.

@@ -122,8 +122,7 @@ private:
   /// each vector type, then `mend` where any is small.
   void emitAndMend(OpBuilder &builder, Location loc, Pairs pairs, int64_t lanes,
                    EmitGroup emitGroup, Mend mend) const;
-  void mendIfSmall(OpBuilder &builder, Location loc, ValueRange marks,
-                   Mend mend) const;
+  Value isAnySmall(OpBuilder &builder, Location loc, ValueRange marks) const;
   void addMarks(OpBuilder &builder, Location loc, Value first,
                 const Entry &entry, ValueRange finished,
                 SmallVectorImpl<Value> &marks) const;
@@ -133,9 +132,11 @@ private:
   struct Both {
     Value place, behind, before;
   };
-  void emitBoth(OpBuilder &builder, Location loc, const Position &position,
-                const Both &both, Pairs pairs, int64_t lanes,
-                Writer writer) const;
+  Value emitBoth(OpBuilder &builder, Location loc, const Both &both,
+                 Pairs pairs, int64_t lanes, Writer writer) const;
+  void emitPlace(OpBuilder &builder, Location loc, const Position &position,
+                 const Both &both, Pairs pairs, int64_t lanes,
+                 Writer writer) const;
   void mendBoth(OpBuilder &builder, Location loc, const Position &position,
                 const Both &both, Pairs pairs, int64_t lanes,
                 Writer writer) const;
