@@ -41,12 +41,37 @@ static inline void addLevel(struct View *view, uint64_t stride, uint64_t size) {
   view->levels[at].size = size;
 }
 
+/* The memory of a contiguous tensor with elements, as below, which takes a call
+ * much less time; 0 if it is not one. */
+static inline int createContiguousView(const struct Description *description,
+                                       int64_t number, const int64_t *words,
+                                       struct View *view) {
+  const struct Argument *argument = &description->arguments[number];
+  int64_t count = 1, bytes;
+  for (int64_t dim = argument->rank - 1; dim >= 0; --dim) {
+    int64_t size = getSize(description, argument, dim, words);
+    if ((size != 1 && getStride(argument, dim, words) != count) ||
+        __builtin_mul_overflow(count, size, &count))
+      return 0;
+  }
+  if (count == 0 || __builtin_mul_overflow(count, argument->bits / 8, &bytes) ||
+      (uint64_t)words[number] > UINTPTR_MAX - (uint64_t)bytes)
+    return 0;
+  view->isEmpty = view->hasTooManyLevels = view->isRepeating = 0;
+  view->low = (uint64_t)words[number];
+  view->span = view->bytes = (uint64_t)bytes;
+  view->numLevels = 0;
+  return 1;
+}
+
 /* Finds the memory of a tensor whose sizes and strides are in the words.
  * Returns kSize if it is more than there are addresses. */
 static inline int32_t createView(const struct Description *description,
                                  int64_t number, const int64_t *words,
                                  struct View *view) {
   const struct Argument *argument = &description->arguments[number];
+  if (createContiguousView(description, number, words, view))
+    return kOk;
   /* All but the levels, of which a contiguous tensor has none. */
   view->isEmpty = view->hasTooManyLevels = view->isRepeating = 0;
   view->low = (uint64_t)words[number];
