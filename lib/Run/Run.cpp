@@ -8,7 +8,7 @@
 
 #include "posenc/Run/Run.h"
 
-#include "Outputs.h"
+#include "OutputFiles.h"
 #include "Request.h"
 #include "posenc/Run/Kernels.h"
 #include "posenc/Tools/Guard.h"
@@ -129,6 +129,21 @@ static void printSummary(runtime::Function function,
   }
 }
 
+/// The array, which must live until the files are committed, as `.npy`.
+static llvm::Error addArray(OutputFiles &files, StringRef path,
+                            const runtime::Array &array) {
+  std::string header, error;
+  if (!runtime::makeNpyHeader(array.tensor(), header, error))
+    return makeError(path + ": " + error);
+  return files
+      .add(path,
+           [header, &array](raw_ostream &stream) {
+             stream << header;
+             stream.write(array.dataAs<char>(), array.sizeInBytes());
+           })
+      .takeError();
+}
+
 static llvm::Expected<ExitCode> run(const RunRequest &request,
                                     const Kernel &kernel) {
   runtime::Function function = kernel.getFunction();
@@ -160,9 +175,9 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
           readExpected(request, kernel, results, oracle, expected))
     return std::move(error);
 
-  Outputs outputs;
+  OutputFiles outputs;
   for (auto [number, path] : llvm::enumerate(request.outputs))
-    if (llvm::Error error = outputs.add(path, results[number].tensor()))
+    if (llvm::Error error = addArray(outputs, path, results[number]))
       return std::move(error);
   if (llvm::Error error = outputs.commit())
     return std::move(error);

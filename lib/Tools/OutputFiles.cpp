@@ -10,7 +10,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::posenc;
 
@@ -31,11 +30,16 @@ static bool isSpecial(llvm::StringRef path) {
          status.type() != llvm::sys::fs::file_type::directory_file;
 }
 
-static std::string normalize(llvm::StringRef path) {
-  llvm::SmallString<128> normal(path);
-  llvm::sys::fs::make_absolute(normal);
-  llvm::sys::path::remove_dots(normal);
-  return std::string(normal);
+/// The name without links of a file that there is or will be.
+static std::string resolve(llvm::StringRef path) {
+  llvm::SmallString<128> real;
+  if (!llvm::sys::fs::real_path(path, real))
+    return std::string(real);
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  if (llvm::sys::fs::real_path(folder.empty() ? "." : folder, real))
+    return path.str();
+  llvm::sys::path::append(real, llvm::sys::path::filename(path));
+  return std::string(real);
 }
 
 llvm::Expected<std::string> OutputFiles::reserve(llvm::StringRef path) {
@@ -43,24 +47,24 @@ llvm::Expected<std::string> OutputFiles::reserve(llvm::StringRef path) {
     return makeError(path, "it is a directory");
   if (isSpecial(path))
     return makeError(path, "it is no regular file");
-  if (llvm::any_of(files, [&](const File &file) {
-        return normalize(file.path) == normalize(path);
-      }))
+  std::string target = resolve(path);
+  if (llvm::any_of(files,
+                   [&](const File &file) { return file.target == target; }))
     return makeError(path, "two outputs have this name");
   llvm::Expected<llvm::sys::fs::TempFile> temporary =
-      llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp",
+      llvm::sys::fs::TempFile::create(target + ".%%%%%%%%.tmp",
                                       llvm::sys::fs::all_read |
                                           llvm::sys::fs::all_write);
   if (!temporary)
     return makeError(path, llvm::toString(temporary.takeError()));
   std::string name = temporary->TmpName;
-  files.push_back({std::move(*temporary), path.str()});
+  files.push_back({std::move(*temporary), path.str(), std::move(target)});
   return name;
 }
 
 static llvm::Error write(llvm::raw_fd_ostream &stream, llvm::StringRef path,
-                         llvm::StringRef content) {
-  stream << content;
+                         const OutputFiles::Writer &writer) {
+  writer(stream);
   stream.flush();
   std::error_code error = stream.error();
   stream.clear_error();
@@ -68,9 +72,9 @@ static llvm::Error write(llvm::raw_fd_ostream &stream, llvm::StringRef path,
 }
 
 llvm::Expected<std::string> OutputFiles::add(llvm::StringRef path,
-                                             llvm::StringRef content) {
+                                             Writer writer) {
   if (isSpecial(path)) {
-    specials.push_back({path.str(), content.str()});
+    specials.push_back({path.str(), std::move(writer)});
     return "";
   }
   llvm::Expected<std::string> name = reserve(path);
@@ -78,9 +82,16 @@ llvm::Expected<std::string> OutputFiles::add(llvm::StringRef path,
     return name;
   llvm::raw_fd_ostream stream(files.back().temporary.FD,
                               /*shouldClose=*/false);
-  if (llvm::Error error = write(stream, path, content))
+  if (llvm::Error error = write(stream, path, writer))
     return std::move(error);
   return name;
+}
+
+llvm::Expected<std::string> OutputFiles::add(llvm::StringRef path,
+                                             llvm::StringRef content) {
+  return add(path, [content = content.str()](llvm::raw_ostream &stream) {
+    stream << content;
+  });
 }
 
 llvm::Error OutputFiles::commit() {
@@ -90,12 +101,12 @@ llvm::Error OutputFiles::commit() {
                                 llvm::sys::fs::CD_OpenExisting);
     if (error)
       return makeError(special.path, error.message());
-    if (llvm::Error failure = write(stream, special.path, special.content))
+    if (llvm::Error failure = write(stream, special.path, special.writer))
       return failure;
   }
   while (!files.empty()) {
     File file = files.pop_back_val();
-    if (llvm::Error error = file.temporary.keep(file.path))
+    if (llvm::Error error = file.temporary.keep(file.target))
       return makeError(file.path, llvm::toString(std::move(error)));
   }
   return llvm::Error::success();

@@ -28,6 +28,17 @@ static const char *problemOf(const posenc_tensor &tensor, uint64_t &bytes) {
   return nullptr;
 }
 
+bool posenc::runtime::makeNpyHeader(const posenc_tensor &tensor,
+                                    std::string &header, std::string &error) {
+  uint64_t bytes = 0;
+  if (const char *problem = problemOf(tensor, bytes)) {
+    error = problem;
+    return false;
+  }
+  header = formatNpyHeader(tensor.dtype, tensor.shape, tensor.rank);
+  return true;
+}
+
 bool posenc::runtime::writeNpy(const std::string &path,
                                const posenc_tensor &tensor,
                                std::string &error) {

@@ -128,6 +128,19 @@ assert read("libx.so")[:4] == b"\x7fELF" and b"x_rope" in read("x.h")
 # Others may read it.
 assert os.stat("x.h").st_mode & 0o777 == 0o666 & ~os.umask(0o022)
 
+# A link stays, and what it names is replaced; two names of one file are one.
+os.mkdir("out")
+write("out/x.mlir", "old")
+os.symlink("out/x.mlir", "to-x.mlir")
+os.symlink("out", "folder")
+assert run(source, "-o", "to-x.mlir").returncode == 0
+assert os.path.islink("to-x.mlir") and b"posenc.rope" in read("out/x.mlir")
+before = read("out/x.mlir")
+for name in ("out/y.h", "folder/y.h", "out/../folder/./y.h"):
+    result = run(source, "-o", "out/y.h", "--emit=obj", "--header=" + name)
+    assert result.returncode == 1 and "two outputs" in result.stderr, result
+assert os.listdir("out") == ["x.mlir"] and read("out/x.mlir") == before
+
 # Standard output that cannot be written is an error, not a signal.
 with open("/dev/full", "w", encoding="ascii") as full:
     result = subprocess.run([program, source, "-o", "-", "--emit=asm"],

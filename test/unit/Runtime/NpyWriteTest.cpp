@@ -56,6 +56,12 @@ TEST_F(NpyWrite, TheBytesAreThoseOfNumPy) {
                          std::string(0x76 - text.size() - 1, ' ') + "\n" +
                          std::string("\x80\x3F\0\x40", 4);
   EXPECT_EQ(readFile(path), expected);
+
+  std::string header;
+  ASSERT_TRUE(makeNpyHeader({data, POSENC_BF16, 1, shape}, header, error));
+  EXPECT_EQ(header + std::string("\x80\x3F\0\x40", 4), expected);
+  EXPECT_FALSE(makeNpyHeader({nullptr, POSENC_BF16, 1, shape}, header, error));
+  EXPECT_EQ(error, "the data is NULL");
 }
 
 TEST_F(NpyWrite, RefusesBadTensors) {

@@ -32,6 +32,11 @@ POSENC_RUNTIME_API bool writeNpy(const std::string &path,
                                  const posenc_tensor &tensor,
                                  std::string &error);
 
+/// Sets `header` to what stands before the bytes of `tensor` in such a file,
+/// for who writes them elsewhere. False with a text for what is no tensor.
+POSENC_RUNTIME_API bool makeNpyHeader(const posenc_tensor &tensor,
+                                      std::string &header, std::string &error);
+
 } // namespace posenc::runtime
 
 #endif // POSENC_RUNTIME_NPY_H
