@@ -51,7 +51,9 @@ static constexpr llvm::StringLiteral kIntroduction =
  *  10  the data is not aligned to its elements
  *
  * __tvm_ffi_LIB_f
- *   is the form with tensors by the C ABI of TVM FFI, inputs then outputs.
+ *   is the form with tensors by the C ABI of TVM FFI, inputs then outputs. It
+ *   returns 0, or -1 and sets the error where TVM FFI is visible to all of the
+ *   program (of shared libraries: not opened with RTLD_LOCAL).
  */
 )";
 

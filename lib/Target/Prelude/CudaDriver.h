@@ -9,12 +9,8 @@
 #ifndef POSENC_PRELUDE_CUDADRIVER_H
 #define POSENC_PRELUDE_CUDADRIVER_H
 
+#include "Loader.h"
 #include "Report.h"
-
-/* Of libc; weak, as before glibc 2.34 they are not. */
-extern void *dlopen(const char *file, int mode) __attribute__((weak));
-extern void *dlsym(void *handle, const char *name) __attribute__((weak));
-extern char *dlerror(void) __attribute__((weak));
 
 /* Handles of the driver are pointers, its results 0 or an error. */
 typedef int (*CudaFunction)();
@@ -64,13 +60,15 @@ static CudaFunction cudaFunctions[kNumCudaFunctions];
 /* One function of the driver, by its type. */
 #define CUDA(function, ...) (((int (*)(__VA_ARGS__))cudaFunctions[function]))
 
-/* Threads that come while another one is here wait: what is done here takes a
- * moment, once. */
+extern int sched_yield(void);
+
+/* Threads that come while another one is here wait: what is done here is done
+ * once, but may take seconds, where the driver compiles. */
 static int cudaLock;
 
 static void lockCuda(void) {
   while (__atomic_exchange_n(&cudaLock, 1, __ATOMIC_ACQUIRE))
-    ;
+    sched_yield();
 }
 
 static void unlockCuda(void) {

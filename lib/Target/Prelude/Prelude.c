@@ -10,8 +10,8 @@
  * posenc-compile makes, and into what posenc-run compiles in memory. It has
  * no state but the host's parallel loop, the process whose threads it uses and
  * what it knows of GPUs, allocates nothing, and calls nothing but libgomp and
- * getpid, and these only with POSENC_OPENMP; and for GPUs the driver, which it
- * opens. */
+ * getpid, and these only with POSENC_OPENMP; for GPUs the driver, which it
+ * opens, and TVM FFI, which it looks for where a call by its ABI fails. */
 
 #include "Cpu.h"
 #include "Cuda.h"
@@ -142,19 +142,20 @@ findVariant(const struct Description *description) {
 /* The bytes of the inputs that no output may be. */
 static int64_t getInputBytes(const struct Call *call) {
   const struct Description *description = call->description;
-  int64_t total = 0;
+  uint64_t total = 0;
   for (int64_t i = 0; i < description->numInputs; ++i) {
     const struct Argument *argument = &description->arguments[i];
-    int64_t bytes = argument->bits / 8;
+    uint64_t bytes = (uint64_t)argument->bits / 8;
+    /* May wrap around only where another size is 0. */
     for (int64_t dim = 0; dim < argument->rank; ++dim)
-      bytes *= getSize(description, argument, dim, call->words);
+      bytes *= (uint64_t)getSize(description, argument, dim, call->words);
     for (int64_t j = description->numInputs; j < getNumArguments(description);
          ++j)
       if (description->arguments[j].inPlace == i)
         bytes = 0;
     total += bytes;
   }
-  return total;
+  return (int64_t)total;
 }
 
 /* Runs the kernel on what is in the words, if its memory is as it should. */

@@ -9,6 +9,7 @@
 #ifndef POSENC_PRELUDE_TVMFFI_H
 #define POSENC_PRELUDE_TVMFFI_H
 
+#include "Loader.h"
 #include "Report.h"
 
 /* A value of TVM FFI that its owner lends. */
@@ -29,8 +30,8 @@ enum {
   kFfiHeaderBytes = 24
 };
 
-/* Weak: a library of kernels does not need TVM FFI, and whoever calls it by
- * this ABI has it. */
+/* Weak: a library of kernels does not need TVM FFI. Whoever calls it by this
+ * ABI mostly has it. */
 extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
     __attribute__((weak));
 
@@ -63,6 +64,18 @@ static int32_t unpackArguments(struct Call *call, const struct Any *args,
   return kOk;
 }
 
+typedef void (*SetFfiError)(const char *kind, const char *message);
+
+/* What sets the error, or null where nobody has TVM FFI, or keeps it to
+ * himself. It may have been loaded after this library. */
+static SetFfiError findSetFfiError(void) {
+  if (TVMFFIErrorSetRaisedFromCStr)
+    return TVMFFIErrorSetRaisedFromCStr;
+  void *everywhere = NULL;
+  return dlsym ? (SetFfiError)dlsym(everywhere, "TVMFFIErrorSetRaisedFromCStr")
+               : NULL;
+}
+
 /* What a call by this ABI returns; -1 with the error set. */
 static int32_t raise(const struct Call *call, int32_t code) {
   if (code == kOk)
@@ -70,8 +83,9 @@ static int32_t raise(const struct Call *call, int32_t code) {
   const char *kind = code == kArguments || code == kType ? "TypeError"
                      : code == kCpu                      ? "RuntimeError"
                                                          : "ValueError";
-  if (TVMFFIErrorSetRaisedFromCStr)
-    TVMFFIErrorSetRaisedFromCStr(kind, call->message);
+  SetFfiError setError = findSetFfiError();
+  if (setError)
+    setError(kind, call->message);
   return -1;
 }
 
