@@ -63,7 +63,7 @@ static constexpr llvm::StringLiteral kLibc[] = {
     "abort", "aligned_alloc", "bcmp", "free", "malloc", "memcmp", "memcpy",
     "memmove", "memset", "puts",
     // The prelude, with threads and for GPUs.
-    "getpid", "dlerror", "dlopen", "dlsym"};
+    "getpid", "dlerror", "dlopen", "dlsym", "sched_yield"};
 
 /// What Prelude.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {
