@@ -146,6 +146,6 @@ TEST(Compare, DefaultLimits) {
   EXPECT_EQ(defaultLimitUlp(ResultKind::Rotated, DType::F32, true), 4.0L);
   EXPECT_EQ(defaultLimitUlp(ResultKind::Rotated, DType::F64, false), 4.0L);
   EXPECT_EQ(defaultLimitUlp(ResultKind::Rotated, DType::F16, false), 0.51L);
-  EXPECT_EQ(defaultLimitUlp(ResultKind::Table, DType::BF16, true), 0.51L);
+  EXPECT_EQ(defaultLimitUlp(ResultKind::Table, DType::BF16, true), 0.6L);
   EXPECT_EQ(defaultLimitUlp(ResultKind::Table, DType::I32, false), 0.0L);
 }
