@@ -106,3 +106,28 @@ func.func @packed(%q: memref<?x2x64xf32>, %k: memref<?x2x64xf32>, %c: memref<?xi
     cu_seqlens(%c, %d : memref<?xi32>, memref<?xi32>) outs(%o : memref<?x2x64xf32>)
   return
 }
+
+// -----
+
+// Regions are of vectors of pairs: the head and the places of a lane are its own.
+// Masks are in all tiles, where values of the weight 0 are left out.
+// CHECK-LABEL: func.func @pairs
+// CHECK-SAME: %[[MASK:[a-z0-9]+]]: memref<1x1x3x?xi1>
+// CHECK: vector.load %{{.*}}, vector<8xf32>
+// CHECK-COUNT-8: memref.load %[[MASK]][%c0, %c0,
+// CHECK: vector.from_elements {{.*}} : vector<8xi1>
+// CHECK: math.absi
+// CHECK: arith.select {{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK: arith.cmpf oeq
+// CHECK: return
+func.func @pairs(%q: memref<?x4x3x128xf32>, %k: memref<?x1x?x128xf32>, %mask: memref<1x1x3x?xi1>, %o: memref<?x4x3x128xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %k, %k : memref<?x4x3x128xf32>, memref<?x1x?x128xf32>, memref<?x1x?x128xf32>)
+    mask(%mask : memref<1x1x3x?xi1>) outs(%o : memref<?x4x3x128xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %x = posenc.alibi(%h, %i, %j) heads = 4 : f32
+      %y = arith.addf %s, %x : f32
+      posenc.yield %y : f32
+    }
+  return
+}

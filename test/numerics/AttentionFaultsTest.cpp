@@ -113,6 +113,15 @@ AttentionCase getUnknownCase() {
   return c;
 }
 
+AttentionCase getFewPairsCase() {
+  AttentionCase c;
+  c.staticQueries = 3;
+  c.heads = 10;
+  c.softCap = c.alibi = c.where = c.document = true;
+  c.mask = Mask::Added;
+  return c;
+}
+
 /// One key head: threads share the parts of the keys.
 AttentionCase getPartsCase() {
   AttentionCase c;
@@ -314,6 +323,22 @@ const Fault kFewQueriesFaults[] = {
      "scf.for %$0 = %c0 to %c32 step %c2 {\n%$1 = arith.remui"},
 };
 
+/// Regions and a mask.
+const Fault kFewPairsFaults[] = {
+    {"Control", "", ""},
+    {"AlibiSign", "arith.negf %* : vector<8xf32>",
+     "math.absf %$0 : vector<8xf32>"},
+    {"CapTwice", "dense<2.500000e+00>", "dense<5.000000e+00>"},
+    {"Base2", "dense<1.44269502>", "dense<1.0>"},
+    {"MaskLeftOut", "arith.cmpf une", "arith.cmpf ueq"},
+    {"MaskSign", "arith.addf %*, %* : vector<8xf32> %* = arith.cmpf une",
+     "arith.subf %$0, %$1 : vector<8xf32>\n%$2 = arith.cmpf une"},
+    {"WhereNot", "arith.cmpi ne, %*, %* : vector<8xindex>",
+     "arith.cmpi eq, %$0, %$1 : vector<8xindex>"},
+    {"NothingLeftOut", "arith.cmpf oeq, %*, %cst* : vector<8xf32> %* = math",
+     "arith.cmpf olt, %$0, %$1 : vector<8xf32>\n%$2 = math"},
+};
+
 /// What only code for any number of tokens has.
 const Fault kUnknownFaults[] = {
     {"Control", "", ""},
@@ -326,6 +351,11 @@ const Fault kUnknownFaults[] = {
 /// Entries of few packed queries.
 const Fault kPackedFewFaults[] = {
     {"Control", "", ""},
+    {"QueryOfTheFirst",
+     "arith.remui %arg*, %c5 : index %* = arith.addi %*, %* : index %* = "
+     "arith.addi %*, %* : index %* = arith.addi %*, %* : index",
+     "arith.remui %$0, %c5 : index\n%$1 = arith.addi %$2, %$3 : index\n"
+     "%$4 = arith.addi %$5, %$6 : index\n%$7 = arith.addi %$9, %c0 : index"},
     {"LastBlockDropped", "arith.ceildivui %*, %c4 : index",
      "arith.divui %$0, %c4 : index"},
 };
@@ -467,6 +497,7 @@ class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPackedFewFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionFewQueriesFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionFewPairsFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionUnknownFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionSpoiltFewQueriesFaultTest
     : public testing::TestWithParam<Fault> {};
@@ -508,6 +539,12 @@ TEST_P(AttentionOneQueryFaultTest, IsCaught) {
 }
 TEST_P(AttentionFewQueriesFaultTest, IsCaught) {
   static const Subject subject(getFewQueriesCase(), {3, 3, 331});
+  subject.check(GetParam());
+}
+TEST_P(AttentionFewPairsFaultTest, IsCaught) {
+  static Subject subject(getFewPairsCase(), {3, 3, 331});
+  static const size_t spoilt = subject.data.spoilUnseen(5);
+  EXPECT_GT(spoilt, 0u);
   subject.check(GetParam());
 }
 TEST_P(AttentionUnknownFaultTest, IsCaught) {
@@ -560,6 +597,8 @@ INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(FewQueries, AttentionFewQueriesFaultTest,
                          testing::ValuesIn(kFewQueriesFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(FewPairs, AttentionFewPairsFaultTest,
+                         testing::ValuesIn(kFewPairsFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Unknown, AttentionUnknownFaultTest,
                          testing::ValuesIn(kUnknownFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFewQueriesFaultTest,

@@ -61,6 +61,8 @@ std::vector<Parts> getAll() {
       {"EightQueries", getCase(POSENC_F32, 4, 2, 64, false), 2111, 8},
       {"UnknownOne", getCase(POSENC_F32, 8, 8, 64, false), 2111, 1},
       {"UnknownThree", getCase(POSENC_F32, 2, 2, 64, false), 2111, 3},
+      {"SoftCap", getCase(POSENC_F32, 8, 2, 64, false), 2111},
+      {"UnknownAlibi", getCase(POSENC_F32, 6, 1, 64, true), 2111, 3},
       {"UnknownEight", getCase(POSENC_BF16, 6, 2, 64, false), 2111, 8},
   };
   for (Parts &parts : all) {
@@ -74,6 +76,8 @@ std::vector<Parts> getAll() {
       parts.c.left = 1999;
     if (std::strcmp(parts.name, "Sinks") == 0)
       parts.c.sinks = parts.c.logSums = true;
+    parts.c.softCap = std::strcmp(parts.name, "SoftCap") == 0;
+    parts.c.alibi = std::strcmp(parts.name, "UnknownAlibi") == 0;
     if (std::strcmp(parts.name, "Paged") == 0)
       parts.c.form = Form::Paged;
     if (std::strcmp(parts.name, "Rotated") == 0)
@@ -210,4 +214,28 @@ TEST(AttentionNumbersTest, EntriesOfFewAndManyQueriesAreRight) {
       data.spoilSome(17);
       EXPECT_EQ(data.check(kernel.call("f", data.getInputs())), "");
     }
+}
+
+/// Regions and masks of few queries, where they hide what is no number.
+TEST(AttentionNumbersTest, RegionsAndMasksAreRight) {
+  std::vector<AttentionCase> cases(8, getCase(POSENC_F32, 6, 2, 32, false));
+  cases[0].softCap = true;
+  cases[1].alibi = cases[1].causal = true;
+  cases[2].t5 = cases[2].sinks = true;
+  cases[3].where = cases[3].document = true;
+  cases[4].mask = Mask::Added;
+  cases[5].mask = Mask::AddedToAll;
+  cases[6].mask = Mask::Boolean;
+  cases[7].mask = Mask::BooleanByKey;
+  cases[7].softCap = cases[7].alibi = cases[7].lengths = true;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].logSums = true;
+    Kernel kernel(getModule(cases[i]));
+    for (int64_t queries : {1, 3, 8, 20}) {
+      SCOPED_TRACE(std::to_string(i) + ": " + std::to_string(queries));
+      AttentionData data(cases[i], {2, queries, 131}, 19);
+      data.spoilUnseen(19);
+      EXPECT_EQ(data.check(kernel.call("f", data.getInputs())), "");
+    }
+  }
 }

@@ -221,10 +221,10 @@ def ConvertPosencAttentionToVectorPass
     Up to 8 tokens go another way, where their number is known or when they are
     counted, but not where the keys are known to be theirs: keys and values are
     read where they are, once for all tokens and all heads of a key head, unless
-    there are regions, a mask or very many heads. Each entry of packed tokens has
-    its own way. Where heads are few the keys are parts, as many as there are
-    keys for, whose sums are merged in their order: results do not depend on who
-    does which part. Those of packed tokens are not.
+    there are very many heads. Each entry of packed tokens has its own way. Where
+    heads are few the keys are parts, as many as there are keys for, whose sums
+    are merged in their order: results do not depend on who does which part.
+    Those of packed tokens are not.
 
     Operations that this does not serve are left as they are, with a remark:
     f64, heads wider than 256, a number of heads that is not known, and

@@ -77,8 +77,7 @@ SmallVector<FewTokens> mlir::posenc::getFewTokens(AttentionOp op,
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  if (dim % lanes != 0 || valueDim % lanes != 0 || !op.getScore().empty() ||
-      !op.getWhere().empty() || op.getMask())
+  if (dim % lanes != 0 || valueDim % lanes != 0)
     return {};
   // Where they take more, they are so many that the memory matters little.
   int64_t tokens = getNumTokens(op);
@@ -433,11 +432,15 @@ bool AttentionCode::hasOwnScores() const {
          (mask && !getElementTypeOrSelf(mask.getType()).isInteger(1));
 }
 
+bool AttentionCode::hasOwnPairs() const {
+  AttentionOp attention = op;
+  return hasOwnScores() || attention.getMask() || !attention.getWhere().empty();
+}
+
 bool AttentionCode::hasMasks() const {
   AttentionOp attention = op;
-  return hasOwnScores() || attention.getMask() ||
-         !attention.getWhere().empty() || attention.getCausal() ||
-         attention.getWindowLeft() || attention.getWindowRight();
+  return hasOwnPairs() || attention.getCausal() || attention.getWindowLeft() ||
+         attention.getWindowRight();
 }
 
 //===----------------------------------------------------------------------===//

@@ -181,6 +181,8 @@ struct AttentionCode {
   /// Whether scores are changed, so that they must be those of the definition
   /// and not yet logarithms to base 2.
   bool hasOwnScores() const;
+  /// Whether it depends on more than places which pairs take part, and how.
+  bool hasOwnPairs() const;
   /// Whether a query may not see a key that others of its block see.
   bool hasMasks() const;
 };
@@ -288,6 +290,17 @@ Value createRowLimit(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 SmallVector<Value> emitScores(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code,
                               const AttentionBlock &block, bool isPartial);
+
+/// Loads an element of the mask for each lane: its batch entries, heads, tokens
+/// and keys, one of all lanes or one of each.
+Value loadMask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               ArrayRef<SmallVector<Value>> indices);
+/// Applies the regions to scores of pairs of a batch entry, a head and places
+/// of a query and a key, and masks: `mask` from the operand, `keep` by places,
+/// null where there is none. Whatever has a value for all lanes may be scalar.
+Value emitScore(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                ValueRange pair, Value score, Value mask, Value keep,
+                ValueRange distances = {});
 
 /// Applies the regions and masks to scores of `numRows` keys from `row` on, as
 /// many vectors a key as a group has.

@@ -357,8 +357,13 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
       sums.push_back(
           loadVector(b, type, code.decodeProducts, getProduct(row, i)));
     Value score = sumLanes(sums, 1).front();
-    if (!isWhole)
-      score = maskScores(score, firstKey, row, count, block);
+    Value keep = isWhole ? Value() : getSeen(firstKey, row, count, block);
+    if (code.hasOwnPairs())
+      score = emitPairs(score, keep, firstKey, row, count, block);
+    else if (keep)
+      score = arith::SelectOp::create(
+          b, keep, score,
+          createSplat(b, type, -std::numeric_limits<double>::infinity()));
     storeVector(b, score, code.decodeScores, mulIndex(b, row, queries));
   });
 }
@@ -477,7 +482,7 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
                             addIndex(b, getWeight(row, block), first + q)));
           Value isOut;
           // 0 times infinity or NaN is NaN.
-          if (!isWhole && hasMasks())
+          if (code.hasOwnPairs() || (!isWhole && hasMasks()))
             isOut = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight,
                                           start.front());
           for (auto [v, value] : llvm::enumerate(values)) {

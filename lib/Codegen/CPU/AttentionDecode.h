@@ -71,10 +71,12 @@ private:
     return addIndex(b, mulIndex(b, row, queries * lanes / 2), i * lanes);
   }
   void emitScores(Value firstKey, Value count, bool isWhole, Value block);
-  /// Minus infinity in place of scores that are of no key, or of one that the
-  /// token does not see.
-  Value maskScores(Value scores, Value firstKey, Value row, Value count,
-                   Value block);
+  /// Whether lanes are of keys that there are and that the token sees, by their
+  /// places.
+  Value getSeen(Value firstKey, Value row, Value count, Value block);
+  /// Applies the regions and the mask to the scores of all keys of a vector.
+  Value emitPairs(Value scores, Value keep, Value firstKey, Value row,
+                  Value count, Value block);
   /// The token of each lane, counted from the task's first.
   Value getTokenOfLanes(Value block);
   /// Makes weights of the scores of as many keys as a vector has; returns both.

@@ -20,7 +20,9 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 void Decode::emitQueries(const AttentionRows &rows) {
-  Value scale = createSplat(b, type, op.getScoreScale() * llvm::numbers::log2e);
+  Value scale = createSplat(
+      b, type,
+      op.getScoreScale() * (code.hasOwnScores() ? 1 : llvm::numbers::log2e));
   bool split = !arePacked && areSplit(op.getKey(), code.dim);
   int64_t vectors = split ? 2 : 1;
   SmallVector<int64_t> even, odd;

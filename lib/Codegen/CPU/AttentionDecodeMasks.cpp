@@ -14,6 +14,7 @@
 #include "AttentionDecode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -59,8 +60,7 @@ Value Decode::getTokenOfLanes(Value block) {
       arith::ConstantOp::create(b, DenseElementsAttr::get(integers, heads)));
 }
 
-Value Decode::maskScores(Value scores, Value firstKey, Value row, Value count,
-                         Value block) {
+Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
   VectorType integers = type.clone(b.getI32Type());
   SmallVector<int32_t> numbers;
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -86,7 +86,34 @@ Value Decode::maskScores(Value scores, Value firstKey, Value row, Value count,
       isKey = arith::AndIOp::create(
           b, isKey, compare(arith::CmpIPredicate::sge, getLimit(-*left)));
   }
-  return arith::SelectOp::create(
-      b, isKey, scores,
-      createSplat(b, type, -std::numeric_limits<double>::infinity()));
+  return isKey;
+}
+
+Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
+                        Value count, Value block) {
+  // Lanes that are no query have the last token, and rows beyond the last key
+  // are that: masks and tables have no more.
+  SmallVector<Value> heads, tokens, places, allKeys;
+  Value lastToken = addIndex(b, numTokens, -1), last = addIndex(b, count, -1);
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value number = addIndex(b, getNumber(block), lane % queries);
+    Value token = minIndex(b, getToken(number), lastToken);
+    heads.push_back(
+        addIndex(b, task.queryHead, getHead(getKeyHead(block), number)));
+    tokens.push_back(addIndex(b, task.firstToken, token));
+    places.push_back(addIndex(b, task.firstPlace, token));
+    Value key = addIndex(b, row, lane / queries);
+    allKeys.push_back(addIndex(b, firstKey, minIndex(b, key, last)));
+  }
+  Value mask;
+  if (op.getMask())
+    mask = loadMask(b, code, {{task.batch}, heads, tokens, allKeys});
+  auto toVector = [&](ArrayRef<Value> elements) -> Value {
+    return vector::FromElementsOp::create(
+        b, VectorType::get({lanes}, b.getIndexType()), elements);
+  };
+  return emitScore(
+      b, code,
+      {task.batch, toVector(heads), toVector(places), toVector(allKeys)},
+      scores, mask, keep);
 }

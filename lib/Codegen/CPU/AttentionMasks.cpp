@@ -127,28 +127,29 @@ static Value both(ImplicitLocOpBuilder &builder, Value a, Value b) {
   return a ? Value(arith::AndIOp::create(builder, a, b)) : b;
 }
 
-/// The mask's elements for the queries of a vector, `tokens` by lane.
-static Value loadMask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                      const AttentionBlock &block, ArrayRef<Value> tokens,
-                      Value key) {
+Value mlir::posenc::loadMask(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code,
+                             ArrayRef<SmallVector<Value>> indices) {
   AttentionOp op = code.op;
   Value mask = op.getMask();
   auto type = cast<MemRefType>(mask.getType());
-  Value zero = createIndex(builder, 0);
-  SmallVector<Value> at{block.batch, block.queryHead, nullptr, key};
-  for (auto [index, size] : llvm::zip_equal(at, type.getShape()))
+  SmallVector<SmallVector<Value>> held(indices);
+  for (auto [ofLanes, size] : llvm::zip_equal(held, type.getShape()))
     if (size == 1)
-      index = zero;
-  auto vectorType = VectorType::get({code.tiles.lanes}, type.getElementType());
-  if (at[2])
-    return broadcast(builder, vectorType,
-                     memref::LoadOp::create(builder, mask, at));
-  SmallVector<Value> lanes;
-  for (Value token : tokens) {
-    at[2] = token;
-    lanes.push_back(memref::LoadOp::create(builder, mask, at));
+      ofLanes = {createIndex(builder, 0)};
+  bool areSame = llvm::all_of(
+      held, [](ArrayRef<Value> ofLanes) { return ofLanes.size() == 1; });
+  SmallVector<Value> elements;
+  for (int64_t lane = 0, e = areSame ? 1 : code.tiles.lanes; lane < e; ++lane) {
+    SmallVector<Value> at;
+    for (ArrayRef<Value> ofLanes : held)
+      at.push_back(ofLanes[ofLanes.size() == 1 ? 0 : lane]);
+    elements.push_back(memref::LoadOp::create(builder, mask, at));
   }
-  return vector::FromElementsOp::create(builder, vectorType, lanes);
+  auto vectorType = VectorType::get({code.tiles.lanes}, type.getElementType());
+  if (areSame)
+    return broadcast(builder, vectorType, elements.front());
+  return vector::FromElementsOp::create(builder, vectorType, elements);
 }
 
 static Value toF32(ImplicitLocOpBuilder &builder, Value value) {
@@ -161,6 +162,44 @@ static Value toF32(ImplicitLocOpBuilder &builder, Value value) {
   return arith::ExtFOp::create(builder, type.clone(f32), value);
 }
 
+Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
+                              const AttentionCode &code, ValueRange pair,
+                              Value score, Value mask, Value keep,
+                              ValueRange distances) {
+  AttentionOp op = code.op;
+  VectorType type = code.getVectorType();
+  Value minusInfinity =
+      createSplat(builder, type, -std::numeric_limits<double>::infinity());
+  if (!op.getScore().empty()) {
+    SmallVector<Value> arguments{score};
+    llvm::append_range(arguments, pair);
+    score = emitRegion(builder, code, op.getScore(), arguments, distances);
+  }
+  if (mask && getElementTypeOrSelf(mask.getType()).isInteger(1)) {
+    keep = both(builder, keep, mask);
+  } else if (mask) {
+    mask = toF32(builder, mask);
+    score = arith::AddFOp::create(builder, score, mask);
+    // Whatever the key is.
+    keep = both(builder, keep,
+                arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE, mask,
+                                      minusInfinity));
+  }
+  if (code.hasOwnScores()) {
+    // The lowest numbers must stay numbers.
+    ElementwiseBuilder b(builder, builder.getLoc(), score);
+    Value isNumber = arith::CmpFOp::create(builder, arith::CmpFPredicate::UGT,
+                                           score, minusInfinity);
+    Value scaled = b.mul(score, b.f32(llvm::numbers::log2e));
+    score = b.select(isNumber, createMax(builder, b.f32(-FLT_MAX), scaled),
+                     minusInfinity);
+  }
+  if (!op.getWhere().empty())
+    keep = both(builder, keep, emitRegion(builder, code, op.getWhere(), pair));
+  return keep ? arith::SelectOp::create(builder, keep, score, minusInfinity)
+              : score;
+}
+
 void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
                              const AttentionCode &code,
                              const AttentionBlock &block, Value row,
@@ -170,9 +209,6 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
   if (!isPartial && !hasRegion && !op.getMask())
     return;
   int64_t lanes = code.tiles.lanes, vectors = code.tiles.vectors;
-  VectorType type = code.getVectorType();
-  Value minusInfinity =
-      createSplat(builder, type, -std::numeric_limits<double>::infinity());
   Value last = addIndex(builder, block.endRow, -1);
   for (int64_t j = 0; j < vectors; ++j) {
     // Lanes beyond the last query and rows beyond the last key are those.
@@ -196,41 +232,15 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
       Value mine = addIndex(builder, row, i);
       Value key =
           addIndex(builder, block.firstKey, minIndex(builder, mine, last));
-      Value keep;
+      Value keep, mask;
       if (isPartial)
         keep = isSeen(builder, code, seen, mine);
-      if (!op.getScore().empty())
-        score = emitRegion(builder, code, op.getScore(),
-                           {score, block.batch, block.queryHead, place, key},
-                           loadDistances(builder, code, mine, j));
-      if (op.getMask()) {
-        Value mask = loadMask(builder, code, block, tokens, key);
-        if (getElementTypeOrSelf(mask.getType()).isInteger(1)) {
-          keep = both(builder, keep, mask);
-        } else {
-          mask = toF32(builder, mask);
-          score = arith::AddFOp::create(builder, score, mask);
-          // Whatever the key is.
-          keep = both(builder, keep,
-                      arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE,
-                                            mask, minusInfinity));
-        }
-      }
-      if (code.hasOwnScores()) {
-        // The lowest numbers must stay numbers.
-        ElementwiseBuilder b(builder, builder.getLoc(), score);
-        Value isNumber = arith::CmpFOp::create(
-            builder, arith::CmpFPredicate::UGT, score, minusInfinity);
-        Value scaled = b.mul(score, b.f32(llvm::numbers::log2e));
-        score = b.select(isNumber, createMax(builder, b.f32(-FLT_MAX), scaled),
-                         minusInfinity);
-      }
-      if (!op.getWhere().empty())
-        keep = both(builder, keep,
-                    emitRegion(builder, code, op.getWhere(),
-                               {block.batch, block.queryHead, place, key}));
-      if (keep)
-        score = arith::SelectOp::create(builder, keep, score, minusInfinity);
+      if (op.getMask())
+        mask = loadMask(builder, code,
+                        {{block.batch}, {block.queryHead}, tokens, {key}});
+      score =
+          emitScore(builder, code, {block.batch, block.queryHead, place, key},
+                    score, mask, keep, loadDistances(builder, code, mine, j));
     }
   }
 }

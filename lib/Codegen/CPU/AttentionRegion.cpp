@@ -55,17 +55,27 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
     slopes.push_back(op.getSlope(head));
   std::string table =
       createConstants<double>(builder, op, "alibi_slopes", slopes);
-  Value slope = memref::LoadOp::create(
+  Value all = memref::GetGlobalOp::create(
       builder,
-      memref::GetGlobalOp::create(
-          builder,
-          MemRefType::get({static_cast<int64_t>(slopes.size())},
-                          builder.getF64Type()),
-          table),
-      ValueRange(mapping.lookupOrDefault(op.getHead())));
+      MemRefType::get({static_cast<int64_t>(slopes.size())},
+                      builder.getF64Type()),
+      table);
   Type type = op.getType(), i32 = builder.getI32Type();
-  if (!type.isF64())
-    slope = arith::TruncFOp::create(builder, type, slope);
+  auto getSlope = [&](Value head) -> Value {
+    Value slope = memref::LoadOp::create(builder, all, head);
+    return type.isF64() ? slope : arith::TruncFOp::create(builder, type, slope);
+  };
+  auto vectorType = VectorType::get({lanes}, type);
+  Value head = mapping.lookupOrDefault(op.getHead()), slope;
+  if (isa<VectorType>(head.getType())) {
+    SmallVector<Value> ofLanes;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      ofLanes.push_back(
+          getSlope(vector::ExtractOp::create(builder, head, lane)));
+    slope = vector::FromElementsOp::create(builder, vectorType, ofLanes);
+  } else {
+    slope = broadcast(builder, vectorType, getSlope(head));
+  }
   // Places are less than 2^31 apart.
   auto toI32 = [&](Value index) -> Value {
     auto vector = dyn_cast<VectorType>(index.getType());
@@ -80,8 +90,7 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   Value difference = b.binary<arith::SubIOp>(query, key);
   Value distance =
       b.cast<arith::SIToFPOp>(type, math::AbsIOp::create(builder, difference));
-  Value slopeOfAll = broadcast(builder, VectorType::get({lanes}, type), slope);
-  return b.neg(b.mul(slopeOfAll, distance));
+  return b.neg(b.mul(slope, distance));
 }
 
 /// Loads an element for each lane.
