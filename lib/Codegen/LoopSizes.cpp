@@ -1,4 +1,4 @@
-//===- LoopSizes.cpp - the grid of an operation on memrefs ------*- C++ -*-===//
+//===- LoopSizes.cpp - sizes and places of memrefs --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -22,6 +23,26 @@ Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
   if (!type.isDynamicDim(dim))
     return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));
   return memref::DimOp::create(builder, loc, memref, dim);
+}
+
+int64_t mlir::posenc::getElementBytes(Value memref) {
+  return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
+}
+
+Value mlir::posenc::areDifferentPlaces(OpBuilder &builder, Location loc,
+                                       Value a, Value b) {
+  auto getPlace = [&](Value memref) -> Value {
+    Value bytes =
+        arith::ConstantIndexOp::create(builder, loc, getElementBytes(memref));
+    auto metadata =
+        memref::ExtractStridedMetadataOp::create(builder, loc, memref);
+    return arith::AddIOp::create(
+        builder, loc,
+        memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref),
+        arith::MulIOp::create(builder, loc, metadata.getOffset(), bytes));
+  };
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                               getPlace(a), getPlace(b));
 }
 
 SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,

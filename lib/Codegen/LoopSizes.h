@@ -1,4 +1,4 @@
-//===- LoopSizes.h - the grid of an operation on memrefs --------*- C++ -*-===//
+//===- LoopSizes.h - sizes and places of memrefs ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,6 +15,12 @@ namespace mlir::posenc {
 
 /// The size of a memref's dimension, a constant where it is static.
 Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
+
+/// How many bytes an element of a memref has.
+int64_t getElementBytes(Value memref);
+
+/// Whether two memrefs begin at different places, be they of one buffer.
+Value areDifferentPlaces(OpBuilder &builder, Location loc, Value a, Value b);
 
 /// The sizes of the loops of a positional operation on memrefs.
 SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);

@@ -86,6 +86,22 @@ func.func @same(%a: memref<?x8xf32>, %b: memref<?x8xf32>) {
   return
 }
 
+// Two places of a buffer are not.
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<4xf32, {{.*}}>, %[[B:[a-z0-9]+]]: memref<4xf32, {{.*}}>)
+// CHECK: %{{[^,]+}}, %[[A0:[^,]+]], {{.*}} = memref.extract_strided_metadata %[[A]]
+// CHECK: %[[ABYTES:.*]] = arith.muli %[[A0]], %c4
+// CHECK: %[[APLACE:.*]] = arith.addi %{{.*}}, %[[ABYTES]]
+// CHECK: %{{[^,]+}}, %[[B0:[^,]+]], {{.*}} = memref.extract_strided_metadata %[[B]]
+// CHECK: %[[BBYTES:.*]] = arith.muli %[[B0]], %c4
+// CHECK: %[[BPLACE:.*]] = arith.addi %{{.*}}, %[[BBYTES]]
+// CHECK: %[[DIFFER:.*]] = arith.cmpi ne, %[[APLACE]], %[[BPLACE]]
+// CHECK: scf.if %[[DIFFER]]
+func.func @parts(%a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>) {
+  linalg.copy ins(%a : memref<4xf32, strided<[1], offset: ?>>) outs(%b : memref<4xf32, strided<[1], offset: ?>>)
+  return
+}
+
 // CHECK-LABEL: func.func @scratch
 // CHECK-NEXT: memref.alloca() : memref<4xi64>
 // CHECK: scf.for

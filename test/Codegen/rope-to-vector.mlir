@@ -127,12 +127,24 @@ func.func @bf16_half(%x: memref<4x2x36xbf16>, %p: memref<2x4xi64>) {
 // CHECK: scf.if
 // CHECK-LABEL: func.func @window_in_place
 // CHECK-NOT: memref.extract_aligned_pointer_as_index
+// Two places of a buffer are not the same.
+// CHECK-LABEL: func.func @window_elsewhere
+// CHECK: %[[O:.*]] = memref.reinterpret_cast
+// CHECK: %{{[^,]+}}, %[[OFFSET:[^,]+]], {{.*}} = memref.extract_strided_metadata %[[O]]
+// CHECK: %[[BYTES:.*]] = arith.muli %[[OFFSET]], %c4
+// CHECK: %[[PLACE:.*]] = arith.addi %{{.*}}, %[[BYTES]]
+// CHECK: arith.cmpi ne, %{{.*}}, %[[PLACE]]
 func.func @window(%x: memref<4x2x32xf32>, %p: memref<4xi64>, %o: memref<4x2x32xf32>) {
   posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x2x32xf32>) positions(%p : memref<4xi64>) dims = [0] offset = 8 outs(%o : memref<4x2x32xf32>)
   return
 }
 func.func @window_in_place(%x: memref<4x2x32xf32>, %p: memref<4xi64>) {
   posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x2x32xf32>) positions(%p : memref<4xi64>) dims = [0] offset = 8 outs(%x : memref<4x2x32xf32>)
+  return
+}
+func.func @window_elsewhere(%x: memref<4x2x32xf32>, %p: memref<4xi64>, %y: memref<?xf32>, %n: index) {
+  %o = memref.reinterpret_cast %y to offset: [%n], sizes: [4, 2, 32], strides: [64, 32, 1] : memref<?xf32> to memref<4x2x32xf32, strided<[64, 32, 1], offset: ?>>
+  posenc.rope half #posenc.frequencies<dim = 16> ins(%x : memref<4x2x32xf32>) positions(%p : memref<4xi64>) dims = [0] offset = 8 outs(%o : memref<4x2x32xf32, strided<[64, 32, 1], offset: ?>>)
   return
 }
 

@@ -49,10 +49,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static int64_t getElementBytes(Value memref) {
-  return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
-}
-
 Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task, Value endKey)
     : b(builder), code(code), op(code.op), task(task),

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoopSizes.h"
+
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,6 +22,7 @@ namespace mlir::posenc {
 } // namespace mlir::posenc
 
 using namespace mlir;
+using namespace mlir::posenc;
 
 /// Two arguments of a kernel that may be the same memory are either that or do
 /// not overlap.
@@ -34,14 +37,9 @@ static void skipIfSame(RewriterBase &rewriter, linalg::CopyOp copy) {
     return;
   rewriter.setInsertionPoint(copy);
   Location loc = copy.getLoc();
-  auto getAddress = [&](Value buffer) -> Value {
-    return memref::ExtractAlignedPointerAsIndexOp::create(rewriter, loc,
-                                                          buffer);
-  };
-  Value differ = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne,
-                                       getAddress(source), getAddress(target));
-  auto branch = scf::IfOp::create(rewriter, loc, differ,
-                                  /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(
+      rewriter, loc, areDifferentPlaces(rewriter, loc, source, target),
+      /*withElseRegion=*/false);
   rewriter.moveOpBefore(copy, branch.thenBlock()->getTerminator());
 }
 

@@ -282,11 +282,11 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
   int64_t after = size - offset - rotaryDim;
   if (input == output || (offset == 0 && after == 0))
     return;
-  scf::IfOp::create(builder, loc, areDifferent(builder, loc, input, output),
-                    [&](OpBuilder &b, Location l) {
-                      copyLanes(b, l, input, output, indices, 0, offset);
-                      copyLanes(b, l, input, output, indices,
-                                offset + rotaryDim, after);
-                      scf::YieldOp::create(b, l);
-                    });
+  scf::IfOp::create(
+      builder, loc, areDifferentPlaces(builder, loc, input, output),
+      [&](OpBuilder &b, Location l) {
+        copyLanes(b, l, input, output, indices, 0, offset);
+        copyLanes(b, l, input, output, indices, offset + rotaryDim, after);
+        scf::YieldOp::create(b, l);
+      });
 }

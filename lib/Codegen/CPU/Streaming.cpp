@@ -20,10 +20,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static int64_t getElementBytes(Value memref) {
-  return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
-}
-
 Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
                             ValueRange indices, int64_t length,
                             const VectorTarget &target, Access access) {
@@ -65,7 +61,8 @@ static Value getAddress(OpBuilder &builder, Location loc, Value memref) {
   return memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref);
 }
 
-Value mlir::posenc::areDifferent(OpBuilder &builder, Location loc, Value a,
+/// Whether two tensors have buffers of their own.
+static Value areDifferentBuffers(OpBuilder &builder, Location loc, Value a,
                                  Value b) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
                                getAddress(builder, loc, a),
@@ -141,7 +138,7 @@ void mlir::posenc::chooseAccess(
     for (Value output : outputs)
       require(areRowsAligned(b, l, getWhole(output), target.vectorBytes));
     for (auto [input, output] : llvm::zip(inputs, outputs))
-      require(areDifferent(b, l, getWhole(input), getWhole(output)));
+      require(areDifferentBuffers(b, l, getWhole(input), getWhole(output)));
     scf::IfOp::create(
         b, l, fits,
         [&](OpBuilder &b2, Location l2) { emit(b2, l2, Access::Streamed); },

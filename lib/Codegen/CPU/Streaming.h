@@ -25,9 +25,6 @@ Value loadRow(OpBuilder &builder, Location loc, Value memref,
 void storeRow(OpBuilder &builder, Location loc, Value value, Value memref,
               ValueRange indices, const VectorTarget &target, Access access);
 
-/// Whether two memrefs start at different addresses.
-Value areDifferent(OpBuilder &builder, Location loc, Value a, Value b);
-
 /// Emits `body` for each kind of access that may be best for the tensors that
 /// `inputs` and `outputs` are views of, under the conditions that tell them
 /// apart at run time: size; `outputs` that are no input; alignment.

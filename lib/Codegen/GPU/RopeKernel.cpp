@@ -9,6 +9,7 @@
 #include "RopeKernel.h"
 
 #include "ElementwiseBuilder.h"
+#include "LoopSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -84,25 +85,6 @@ Cut mlir::posenc::chooseCut(const Rotation &rotation, bool hasManyPositions) {
   return cut;
 }
 
-/// On the host: whether two memrefs begin at different places.
-static Value areDifferentPlaces(OpBuilder &builder, Location loc, Value a,
-                                Value b) {
-  auto getPlace = [&](Value memref) -> Value {
-    auto type = cast<MemRefType>(memref.getType());
-    Value bytes = createIndex(builder, loc, type.getElementTypeBitWidth() / 8);
-    auto metadata =
-        memref::ExtractStridedMetadataOp::create(builder, loc, memref);
-    return arith::AddIOp::create(
-        builder, loc,
-        memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref),
-        arith::MulIOp::create(builder, loc, metadata.getOffset(), bytes));
-  };
-  Value differ = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                       getPlace(a), getPlace(b));
-  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
-                                      differ);
-}
-
 RopeKernel::RopeKernel(OpBuilder &host, GpuKernel &kernel,
                        const Rotation &rotation, const Cut &cut, bool isWide)
     : rotation(rotation), cut(cut), accessLanes(isWide ? cut.access : 1),
@@ -125,8 +107,10 @@ RopeKernel::RopeKernel(OpBuilder &host, GpuKernel &kernel,
     }
     operand.rest = type.getShape().back() - rotation.rotaryDim;
     if (operand.rest > 0 && input != init)
-      operand.copies =
-          kernel.addIndex(host, areDifferentPlaces(host, loc, input, init));
+      operand.copies = kernel.addIndex(
+          host, arith::IndexCastUIOp::create(
+                    host, loc, host.getIndexType(),
+                    areDifferentPlaces(host, loc, input, init)));
     operands.push_back(operand);
   }
 }
