@@ -156,6 +156,70 @@ func.func @distances(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x
 
 // -----
 
+// An index that wraps is not the place that it comes from, unless the distance
+// wraps as much.
+// CHECK-LABEL: func.func @wrapped
+// CHECK-NOT: memref<1x112xf32>
+// CHECK: return
+func.func @wrapped(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %narrow = arith.index_cast %i : index to i8
+      %query = arith.index_cast %narrow : i8 to index
+      %narrower = arith.index_cast %j : index to i16
+      %key = arith.index_cast %narrower : i16 to index
+      %left = arith.subi %query, %j : index
+      %right = arith.subi %i, %key : index
+      %x = memref.load %t[%left] : memref<?xf32>
+      %y = memref.load %t[%right] : memref<?xf32>
+      %z = arith.addf %x, %y : f32
+      %w = arith.addf %s, %z : f32
+      posenc.yield %w : f32
+    }
+  return
+}
+// CHECK-LABEL: func.func @wraps
+// CHECK: memref<1x112xf32>
+func.func @wraps(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %query = arith.index_cast %i : index to i8
+      %key = arith.index_cast %j : index to i8
+      %distance = arith.subi %query, %key : i8
+      %n = arith.index_cast %distance : i8 to index
+      %x = memref.load %t[%n] : memref<?xf32>
+      %y = arith.addf %s, %x : f32
+      posenc.yield %y : f32
+    }
+  return
+}
+
+// -----
+
+// Two places are less than 2^31 apart, other indices need not be.
+// CHECK-LABEL: func.func @alibi
+// CHECK: scf.forall
+// CHECK: arith.subi %{{.*}}, %{{.*}} : vector<8xi32>
+// CHECK: arith.subi %{{.*}}, %{{.*}} : vector<8xi64>
+func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
+  posenc.attention query_layout = head_major key_layout = head_major
+    ins(%q, %q, %q : memref<1x1x?x8xf32>, memref<1x1x?x8xf32>, memref<1x1x?x8xf32>) outs(%o : memref<1x1x?x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %many = arith.constant 2147483648 : index
+      %query = arith.muli %i, %many : index
+      %x = posenc.alibi(%h, %i, %j) heads = 1 : f32
+      %y = posenc.alibi(%h, %query, %j) heads = 1 : f32
+      %z = arith.addf %x, %y : f32
+      %w = arith.addf %s, %z : f32
+      posenc.yield %w : f32
+    }
+  return
+}
+
+// -----
+
 // One query: keys are read where they are, two at a time, for all four heads, a
 // page of them between two pages of values. Beside the products with keys lines
 // of the values are asked for, beside those with values the next keys, in both

@@ -15,6 +15,7 @@
 // RUN: %{run} --function=regions --input=1x5x6x8xf32=random \
 // RUN:   --input=1x11x6x8xf32=random --input=11xi32=1 \
 // RUN:   --input=32x6xf32=random | FileCheck %s
+// RUN: %{run} --function=far --input=1x16x2x8xf32=random | FileCheck %s
 // CHECK: {{^}}result #0: max error {{[0-9]+\.[0-9][0-9]}} ulp (abs {{[0-9]}}.{{[0-9]}}e-{{[0-9]+}}) at [{{[0-9]+,[0-9]+,[0-9]+,[0-9]+}}] rel {{[0-9]\.[0-9]e-[0-9]+$}}
 // CHECK-NOT: {{.}}
 
@@ -68,6 +69,25 @@ func.func @regions(%q: tensor<?x?x6x8xf32>, %k: tensor<?x?x6x8xf32>,
       posenc.yield %same : i1
     }
   return %r : tensor<?x?x6x8xf32>
+}
+
+// Indices that are more than 2^31 apart.
+func.func @far(%q: tensor<1x16x2x8xf32>) -> tensor<1x16x2x8xf32> {
+  %r = posenc.attention
+    ins(%q, %q, %q : tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>,
+                     tensor<1x16x2x8xf32>)
+    outs(%q : tensor<1x16x2x8xf32>)
+    score(%s, %b, %h, %i, %j) {
+      %stride = arith.constant 2147483648 : index
+      %query = arith.muli %i, %stride : index
+      %key = arith.muli %j, %stride : index
+      %alibi = posenc.alibi(%h, %query, %key) heads = 2 : f32
+      %scale = arith.constant 1.0e-09 : f32
+      %bias = arith.mulf %alibi, %scale : f32
+      %y = arith.addf %s, %bias : f32
+      posenc.yield %y : f32
+    }
+  return %r : tensor<1x16x2x8xf32>
 }
 
 func.func @cached(%q: tensor<?x1x4x8xbf16>, %k: tensor<?x2x?x8xbf16>,

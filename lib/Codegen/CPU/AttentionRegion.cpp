@@ -47,7 +47,8 @@ std::optional<std::string> mlir::posenc::getRegionObstacle(AttentionOp op) {
   return std::nullopt;
 }
 
-/// `-(slope * |query - key|)` for each query.
+/// `-(slope * |query - key|)` for each query. Two places are less than 2^31
+/// apart; other indices are subtracted as they are.
 static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
                        const IRMapping &mapping) {
   SmallVector<double> slopes;
@@ -60,7 +61,7 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
       MemRefType::get({static_cast<int64_t>(slopes.size())},
                       builder.getF64Type()),
       table);
-  Type type = op.getType(), i32 = builder.getI32Type();
+  Type type = op.getType();
   auto getSlope = [&](Value head) -> Value {
     Value slope = memref::LoadOp::create(builder, all, head);
     return type.isF64() ? slope : arith::TruncFOp::create(builder, type, slope);
@@ -76,16 +77,20 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   } else {
     slope = broadcast(builder, vectorType, getSlope(head));
   }
-  // Places are less than 2^31 apart.
-  auto toI32 = [&](Value index) -> Value {
+  auto places = op->getBlock()->getArguments();
+  bool arePlaces = llvm::is_contained(places, op.getQuery()) &&
+                   llvm::is_contained(places, op.getKey());
+  Type integer = arePlaces ? builder.getI32Type() : builder.getI64Type();
+  auto toInteger = [&](Value index) -> Value {
     auto vector = dyn_cast<VectorType>(index.getType());
-    Type narrow = vector ? Type(vector.clone(i32)) : i32;
+    Type narrow = vector ? Type(vector.clone(integer)) : integer;
     index = arith::IndexCastOp::create(builder, narrow, index);
-    return vector ? index
-                  : broadcast(builder, VectorType::get({lanes}, i32), index);
+    return vector
+               ? index
+               : broadcast(builder, VectorType::get({lanes}, integer), index);
   };
-  Value query = toI32(mapping.lookupOrDefault(op.getQuery()));
-  Value key = toI32(mapping.lookupOrDefault(op.getKey()));
+  Value query = toInteger(mapping.lookupOrDefault(op.getQuery()));
+  Value key = toInteger(mapping.lookupOrDefault(op.getKey()));
   ElementwiseBuilder b(builder, builder.getLoc(), query);
   Value difference = b.binary<arith::SubIOp>(query, key);
   Value distance =
@@ -258,9 +263,17 @@ static bool isDistance(Operation *op, Region &region, bool *isOfKey = nullptr) {
   auto difference = dyn_cast<arith::SubIOp>(op);
   if (!difference)
     return false;
-  auto getPlace = [](Value value) {
-    while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+  // All of a place is in 32 bits; of others a difference needs what it has.
+  auto getBits = [](Type type) -> unsigned {
+    return type.isIndex() ? 32 : std::min(type.getIntOrFloatBitWidth(), 32u);
+  };
+  unsigned bits = getBits(difference.getType());
+  auto getPlace = [&](Value value) {
+    auto cast = value.getDefiningOp<arith::IndexCastOp>();
+    while (cast && getBits(cast.getType()) >= bits) {
       value = cast.getIn();
+      cast = value.getDefiningOp<arith::IndexCastOp>();
+    }
     return value;
   };
   Value left = getPlace(difference.getLhs());
