@@ -38,6 +38,7 @@ private:
         ConfigReader::given(config, "use_bidirectional_attention");
     return member && member->value.isBool() && member->value.boolean();
   }
+  bool hasTemperature() const;
   bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
   bool readLatentShape(AttentionConfig &result);
   void readScale(AttentionConfig &result);
@@ -302,10 +303,26 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   return !result.layers.empty();
 }
 
+/// Whether queries are multiplied by a number that follows from their position.
+bool AttentionReader::hasTemperature() const {
+  for (StringRef key : {"rope_parameters", "rope_scaling"}) {
+    const json::Member *dict = ConfigReader::given(config, key);
+    if (dict && dict->value.isObject() &&
+        ConfigReader::given(dict->value, "llama_4_scaling_beta"))
+      return true;
+  }
+  return false;
+}
+
 bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
   if (!facts.isSupported) {
     reader.warning(config, "no functions of attention: that of 'model_type' '" +
                                row.type + "' is not supported yet");
+    return false;
+  }
+  if (hasTemperature()) {
+    reader.warning(config, "no functions of attention: "
+                           "'llama_4_scaling_beta' is not supported yet");
     return false;
   }
   result.numKeyValueHeads = model.numKeyValueHeads;

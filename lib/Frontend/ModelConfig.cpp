@@ -141,6 +141,13 @@ bool ModelReader::findRow() {
                                           " has no rotary embedding");
       return false;
     }
+    if (hasSeveralAxes(modelType)) {
+      reader.error(typeMember->value,
+                   "'model_type' " + quoted(modelType) +
+                       " has several position axes, which are not supported "
+                       "yet");
+      return false;
+    }
   }
   const json::Value &at = typeMember ? typeMember->value : *config;
   std::string what = typeMember ? "unknown 'model_type' " + quoted(modelType)

@@ -312,3 +312,7 @@ const ModelRow &posenc::frontend::unknownModel() { return unknownRow; }
 bool posenc::frontend::hasNoRotaryEmbedding(StringRef modelType) {
   return llvm::is_contained(withoutRotation, modelType);
 }
+
+bool posenc::frontend::hasSeveralAxes(StringRef modelType) {
+  return llvm::is_contained({"dinov3_vit", "pixtral"}, modelType);
+}

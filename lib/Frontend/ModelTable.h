@@ -240,6 +240,9 @@ const ModelRow &unknownModel();
 /// all.
 bool hasNoRotaryEmbedding(llvm::StringRef modelType);
 
+/// Types of images, whose keys do not say that they rotate by rows and columns.
+bool hasSeveralAxes(llvm::StringRef modelType);
+
 } // namespace posenc::frontend
 
 #endif // POSENC_LIB_FRONTEND_MODELTABLE_H

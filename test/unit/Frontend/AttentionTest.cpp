@@ -254,6 +254,9 @@ TEST(AttentionTest, OtherKinds) {
   };
   EXPECT_FALSE(hasAttention(config("diffllama")));
   EXPECT_FALSE(hasAttention(config("llama4_text")));
+  EXPECT_FALSE(hasAttention(
+      config("ministral3", "\"rope_parameters\": {\"rope_type\": \"default\", "
+                           "\"llama_4_scaling_beta\": 0.1}")));
   EXPECT_FALSE(
       hasAttention(config("lfm2", "\"layer_types\": [\"conv\", \"other\"]")));
   EXPECT_TRUE(good(config("gpt_oss")).hasSinks);
