@@ -61,50 +61,6 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
   return failure();
 }
 
-/// A number that the magnitude of none of the positions exceeds, as far as
-/// their type or their definition says.
-static uint64_t getLargestMagnitude(Value positions) {
-  Type type = getElementTypeOrSelf(positions);
-  // What is cast to an index may be of any width.
-  unsigned width =
-      type.isInteger() ? std::min(type.getIntOrFloatBitWidth(), 64u) : 64;
-  DenseIntElementsAttr values;
-  if (matchPattern(positions, m_Constant(&values))) {
-    uint64_t largest = 0;
-    auto add = [&](const APInt &value) {
-      largest = std::max(largest, value.abs().getLimitedValue());
-    };
-    if (values.isSplat())
-      add(values.getSplatValue<APInt>());
-    else
-      llvm::for_each(values.getValues<APInt>(), add);
-    return largest;
-  }
-  return uint64_t{1} << (width - 1);
-}
-
-/// Whether no sum or difference of the positions can leave i64.
-static bool isSumExact(SmallVector<Value> positions) {
-  constexpr uint64_t largest = INT64_MAX;
-  // Sums of sums are looked into, of chains of any usual length.
-  constexpr unsigned maxValues = 256;
-  uint64_t sum = 0;
-  for (unsigned number = 0; number < positions.size(); ++number) {
-    Operation *op = positions[number].getDefiningOp();
-    if (isa_and_present<arith::AddIOp, arith::SubIOp, arith::ExtSIOp,
-                        arith::IndexCastOp>(op) &&
-        positions.size() < maxValues) {
-      llvm::append_range(positions, op->getOperands());
-      continue;
-    }
-    uint64_t magnitude = getLargestMagnitude(positions[number]);
-    if (magnitude > largest - sum)
-      return false;
-    sum += magnitude;
-  }
-  return true;
-}
-
 namespace {
 
 /// rope(rope(x, p), q) = rope(x, p+q), and p-q where the outer one is inverse.
@@ -130,8 +86,6 @@ struct ComposeRopes : OpRewritePattern<RopeOp> {
     Type wide = rewriter.getI64Type();
     if (type.clone(wide) != innerType.clone(wide))
       return rewriter.notifyMatchFailure(op, "positions differ in type");
-    if (!isSumExact({op.getPositions(), producer.getPositions()}))
-      return rewriter.notifyMatchFailure(op, "the sum may overflow");
 
     Value inner = toI64(rewriter, op.getLoc(), producer.getPositions());
     Value outer = toI64(rewriter, op.getLoc(), op.getPositions());

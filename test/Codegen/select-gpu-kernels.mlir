@@ -65,9 +65,9 @@ func.func @between(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32
 // CHECK-NOT: memref.alloc
 // CHECK: gpu.launch_func @kernels::@twice_narrow
 func.func @twice(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>, %q: tensor<?xi64>) -> tensor<?x2x2xf32> {
-  %s = arith.addi %p, %q : tensor<?xi64>
-  %r = posenc.rope half #posenc.frequencies<dim = 2> ins(%x : tensor<?x2x2xf32>) positions(%s : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x2xf32>)
-  return %r : tensor<?x2x2xf32>
+  %0 = posenc.rope half #posenc.frequencies<dim = 2> ins(%x : tensor<?x2x2xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x2xf32>)
+  %1 = posenc.rope half #posenc.frequencies<dim = 2> ins(%0 : tensor<?x2x2xf32>) positions(%q : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x2xf32>)
+  return %1 : tensor<?x2x2xf32>
 }
 
 // CHECK: gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_90">]

@@ -105,9 +105,9 @@ func.func @not_swapped(%x: tensor<4x16xf32>, %y: tensor<4x16xf32>, %p: tensor<4x
 // Two ropes give att^2, one att.
 // CHECK-LABEL: func.func @not_composed_with_factor(
 // CHECK-COUNT-2: posenc.rope
-func.func @not_composed_with_factor(%x: tensor<4x16xf32>, %p: tensor<4xi32>, %q: tensor<4xi32>) -> tensor<4x16xf32> {
-  %0 = posenc.rope half #y ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half #y ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi32>) dims = [0] outs(%0 : tensor<4x16xf32>)
+func.func @not_composed_with_factor(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi64>) -> tensor<4x16xf32> {
+  %0 = posenc.rope half #y ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+  %1 = posenc.rope half #y ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi64>) dims = [0] outs(%0 : tensor<4x16xf32>)
   return %1 : tensor<4x16xf32>
 }
 
@@ -120,100 +120,35 @@ func.func @not_composed_with_factor(%x: tensor<4x16xf32>, %p: tensor<4xi32>, %q:
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func.func @compose(
-// CHECK-SAME:    %[[X:.*]]: tensor<?x16xf32>, %[[P:.*]]: tensor<?xi32>, %[[Q:.*]]: tensor<?xi32>)
-// CHECK-DAG:     %[[PW:.*]] = arith.extsi %[[P]] : tensor<?xi32> to tensor<?xi64>
-// CHECK-DAG:     %[[QW:.*]] = arith.extsi %[[Q]] : tensor<?xi32> to tensor<?xi64>
-// CHECK:         %[[SUM:.*]] = arith.addi %[[PW]], %[[QW]] : tensor<?xi64>
+// CHECK-SAME:    %[[X:.*]]: tensor<?x16xf32>, %[[P:.*]]: tensor<?xi64>, %[[Q:.*]]: tensor<?xi64>)
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addi %[[P]], %[[Q]] : tensor<?xi64>
 // CHECK-NEXT:    %[[R:.*]] = posenc.rope half <{{.*}}> ins(%[[X]] : {{.*}}) positions(%[[SUM]] : tensor<?xi64>)
 // CHECK-NEXT:    return %[[R]]
-func.func @compose(%x: tensor<?x16xf32>, %p: tensor<?xi32>, %q: tensor<?xi32>) -> tensor<?x16xf32> {
-  %0 = posenc.rope half #f ins(%x : tensor<?x16xf32>) positions(%p : tensor<?xi32>) dims = [0] outs(%x : tensor<?x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<?x16xf32>) positions(%q : tensor<?xi32>) dims = [0] outs(%x : tensor<?x16xf32>)
+func.func @compose(%x: tensor<?x16xf32>, %p: tensor<?xi64>, %q: tensor<?xi64>) -> tensor<?x16xf32> {
+  %0 = posenc.rope half #f ins(%x : tensor<?x16xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x16xf32>)
+  %1 = posenc.rope half #f ins(%0 : tensor<?x16xf32>) positions(%q : tensor<?xi64>) dims = [0] outs(%x : tensor<?x16xf32>)
   return %1 : tensor<?x16xf32>
 }
 
 // The sum is taken in i64.
 // CHECK-LABEL: func.func @compose_i32_and_index(
-// CHECK-SAME:    %[[X:.*]]: tensor<4x16xf32>, %[[P:.*]]: tensor<4xi32>, %[[Q:.*]]: tensor<4xi32>)
+// CHECK-SAME:    %[[X:.*]]: tensor<4x16xf32>, %[[P:.*]]: tensor<4xi32>, %[[Q:.*]]: tensor<4xindex>)
 // CHECK-DAG:     %[[PW:.*]] = arith.extsi %[[P]] : tensor<4xi32> to tensor<4xi64>
-// CHECK-DAG:     %[[QI:.*]] = arith.index_cast %[[Q]] : tensor<4xi32> to tensor<4xindex>
-// CHECK-DAG:     %[[QW:.*]] = arith.index_cast %[[QI]] : tensor<4xindex> to tensor<4xi64>
+// CHECK-DAG:     %[[QW:.*]] = arith.index_cast %[[Q]] : tensor<4xindex> to tensor<4xi64>
 // CHECK:         %[[D:.*]] = arith.subi %[[PW]], %[[QW]] : tensor<4xi64>
 // CHECK-NEXT:    posenc.rope half inverse <{{.*}}> ins(%[[X]] : {{.*}}) positions(%[[D]] : tensor<4xi64>)
-func.func @compose_i32_and_index(%x: tensor<4x16xf32>, %p: tensor<4xi32>, %q: tensor<4xi32>) -> tensor<4x16xf32> {
-  %i = arith.index_cast %q : tensor<4xi32> to tensor<4xindex>
+func.func @compose_i32_and_index(%x: tensor<4x16xf32>, %p: tensor<4xi32>, %q: tensor<4xindex>) -> tensor<4x16xf32> {
   %0 = posenc.rope half inverse #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<4x16xf32>) positions(%i : tensor<4xindex>) dims = [0] outs(%x : tensor<4x16xf32>)
+  %1 = posenc.rope half #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xindex>) dims = [0] outs(%x : tensor<4x16xf32>)
   return %1 : tensor<4x16xf32>
 }
 
 // CHECK-LABEL: func.func @compose_inverses(
 // CHECK:         %[[SUM:.*]] = arith.addi
 // CHECK-NEXT:    posenc.rope half inverse <{{.*}}> ins({{.*}}) positions(%[[SUM]] :
-func.func @compose_inverses(%x: tensor<4x16xf32>, %p: tensor<4xi32>, %q: tensor<4xi32>) -> tensor<4x16xf32> {
-  %0 = posenc.rope half inverse #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half inverse #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  return %1 : tensor<4x16xf32>
-}
-
-// A sum of sums, and constants: 2^31 + 2^7 + 9223372034707292031 = 2^63-1.
-// CHECK-LABEL: func.func @compose_three(
-// CHECK:         posenc.rope
-// CHECK-NOT:     posenc.rope
-// CHECK:         return
-func.func @compose_three(%x: tensor<2x16xf32>, %p: tensor<2xi32>, %w: tensor<2xi8>) -> tensor<2x16xf32> {
-  %c = arith.constant dense<[-5, 9223372034707292031]> : tensor<2xi64>
-  %e = arith.extsi %w : tensor<2xi8> to tensor<2xi64>
-  %0 = posenc.rope half #f ins(%x : tensor<2x16xf32>) positions(%p : tensor<2xi32>) dims = [0] outs(%x : tensor<2x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<2x16xf32>) positions(%c : tensor<2xi64>) dims = [0] outs(%x : tensor<2x16xf32>)
-  %2 = posenc.rope half #f ins(%1 : tensor<2x16xf32>) positions(%e : tensor<2xi64>) dims = [0] outs(%x : tensor<2x16xf32>)
-  return %2 : tensor<2x16xf32>
-}
-
-// CHECK-LABEL: func.func @not_compose_at_the_end(
-// CHECK-COUNT-2: posenc.rope
-func.func @not_compose_at_the_end(%x: tensor<2x16xf32>, %p: tensor<2xi32>) -> tensor<2x16xf32> {
-  %c = arith.constant dense<[-5, 9223372034707292160]> : tensor<2xi64>
-  %0 = posenc.rope half #f ins(%x : tensor<2x16xf32>) positions(%p : tensor<2xi32>) dims = [0] outs(%x : tensor<2x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<2x16xf32>) positions(%c : tensor<2xi64>) dims = [0] outs(%x : tensor<2x16xf32>)
-  return %1 : tensor<2x16xf32>
-}
-
-// The magnitude of the least i64 is no i64.
-// CHECK-LABEL: func.func @not_compose_least(
-// CHECK-COUNT-2: posenc.rope
-func.func @not_compose_least(%x: tensor<2x16xf32>) -> tensor<2x16xf32> {
-  %c = arith.constant dense<-9223372036854775808> : tensor<2xi64>
-  %d = arith.constant dense<[0, 1]> : tensor<2xi64>
-  %0 = posenc.rope half #f ins(%x : tensor<2x16xf32>) positions(%c : tensor<2xi64>) dims = [0] outs(%x : tensor<2x16xf32>)
-  %1 = posenc.rope half inverse #f ins(%0 : tensor<2x16xf32>) positions(%d : tensor<2xi64>) dims = [0] outs(%x : tensor<2x16xf32>)
-  return %1 : tensor<2x16xf32>
-}
-
-// Their sum may overflow, and that of i64 and i32 too.
-// CHECK-LABEL: func.func @not_compose_i64(
-// CHECK-COUNT-2: posenc.rope
-func.func @not_compose_i64(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi32>) -> tensor<4x16xf32> {
-  %0 = posenc.rope half #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  return %1 : tensor<4x16xf32>
-}
-
-// CHECK-LABEL: func.func @not_compose_index(
-// CHECK-COUNT-2: posenc.rope
-func.func @not_compose_index(%x: tensor<4x16xf32>, %p: tensor<4xindex>, %q: tensor<4xi32>) -> tensor<4x16xf32> {
-  %0 = posenc.rope half #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xindex>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half inverse #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  return %1 : tensor<4x16xf32>
-}
-
-// CHECK-LABEL: func.func @not_compose_wide(
-// CHECK-COUNT-2: posenc.rope
-func.func @not_compose_wide(%x: tensor<4x16xf32>, %w: tensor<4xi128>) -> tensor<4x16xf32> {
-  %p = arith.index_cast %w : tensor<4xi128> to tensor<4xindex>
-  %c = arith.constant dense<1> : tensor<4xi64>
-  %0 = posenc.rope half #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xindex>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<4x16xf32>) positions(%c : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+func.func @compose_inverses(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi64>) -> tensor<4x16xf32> {
+  %0 = posenc.rope half inverse #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+  %1 = posenc.rope half inverse #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
   return %1 : tensor<4x16xf32>
 }
 
@@ -237,9 +172,9 @@ func.func @not_compose_other_types(%x: tensor<4x16xf32>, %p: tensor<?xi32>, %q: 
 // The inner rotation is computed anyway.
 // CHECK-LABEL: func.func @not_compose_used(
 // CHECK-COUNT-2: posenc.rope
-func.func @not_compose_used(%x: tensor<4x16xf32>, %p: tensor<4xi32>, %q: tensor<4xi32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
-  %0 = posenc.rope half #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
-  %1 = posenc.rope half #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi32>) dims = [0] outs(%x : tensor<4x16xf32>)
+func.func @not_compose_used(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi64>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
+  %0 = posenc.rope half #f ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+  %1 = posenc.rope half #f ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
   return %0, %1 : tensor<4x16xf32>, tensor<4x16xf32>
 }
 
