@@ -24,14 +24,18 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Whether the function allocates, itself or in a call, and frees nothing.
+/// Whether the function frees nothing and allocates, itself or in a call, or
+/// returns memory, which callers free: what is not its own it has to copy.
 static bool needsDeallocation(func::FuncOp function) {
-  bool allocates = false;
+  if (function.isExternal())
+    return false;
+  bool allocates =
+      llvm::any_of(function.getResultTypes(), llvm::IsaPred<BaseMemRefType>);
   WalkResult freed = function.walk([&](Operation *op) {
     if (hasEffect<MemoryEffects::Free>(op))
       return WalkResult::interrupt();
     allocates |= llvm::any_of(op->getResults(), [&](OpResult result) {
-      return isa<MemRefType>(result.getType()) &&
+      return isa<BaseMemRefType>(result.getType()) &&
              (isa<CallOpInterface>(op) ||
               (!isa<memref::AllocaOp>(op) &&
                hasEffect<MemoryEffects::Allocate>(op, result)));

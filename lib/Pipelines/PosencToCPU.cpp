@@ -52,6 +52,8 @@ void mlir::posenc::buildPosencToVectorPipeline(
 
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
+  // Callers own what functions return, which therefore copy what is not new.
+  manager.addPass(bufferization::createDropEquivalentBufferResultsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // Copies of a tile to itself show as such only now.
@@ -79,6 +81,9 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
+  // Of what functions return and is not new.
+  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
+  manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   manager.addPass(createPosencOutlineLoopsPass());
