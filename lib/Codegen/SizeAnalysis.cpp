@@ -22,7 +22,8 @@ SizeAnalysis::SizeAnalysis(FunctionOpInterface function) {
 }
 
 int64_t SizeAnalysis::getId(Value tensor, int64_t dim) {
-  auto [entry, inserted] = ids.insert({{tensor, dim}, ids.size()});
+  int64_t next = ids.size();
+  auto [entry, inserted] = ids.insert({{tensor, dim}, next});
   if (inserted)
     classes.insert(entry->second);
   return entry->second;

@@ -11,6 +11,7 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::posenc {
 
@@ -35,7 +36,8 @@ private:
   void uniteSize(Value tensor, int64_t dim, OpFoldResult size);
   void visit(Operation *op);
 
-  DenseMap<std::pair<Value, int64_t>, int64_t> ids;
+  /// In order: of two static sizes of a class the first is taken.
+  llvm::MapVector<std::pair<Value, int64_t>, int64_t> ids;
   llvm::EquivalenceClasses<int64_t> classes;
   SmallVector<std::pair<int64_t, unsigned>> scalars;
 };

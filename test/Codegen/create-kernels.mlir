@@ -35,6 +35,18 @@ func.func @table(%first: i64, %n: index) -> tensor<?x16xf32> {
 
 // -----
 
+// Of two sizes that cannot be equal the first is the one that must hold.
+// CHECK-LABEL: func.func @unequal
+// CHECK-SAME: bounds = [#posenc.bound<kind = sizes, input = 2, limit = [4], each = [-1]>]
+func.func @unequal(%a: tensor<4xf32>, %b: tensor<5xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = tensor.cast %a : tensor<4xf32> to tensor<?xf32>
+  %1 = tensor.cast %b : tensor<5xf32> to tensor<?xf32>
+  %r = linalg.map { arith.addf } ins(%0, %1 : tensor<?xf32>, tensor<?xf32>) outs(%o : tensor<?xf32>)
+  return %r : tensor<?xf32>
+}
+
+// -----
+
 // Two ropes of one input: neither result may be it, the other still reads it.
 // CHECK-LABEL: func.func @both
 // CHECK-SAME: in_place = [-1, -1]
