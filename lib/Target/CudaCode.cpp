@@ -40,6 +40,12 @@ static std::optional<std::string> generatePtx(ModuleOp module,
   return std::nullopt;
 }
 
+/// Whether the assembler does not know an architecture, or that much PTX.
+static bool isTooOld(StringRef message) {
+  return message.contains("is not defined for option") ||
+         message.contains("Unsupported .version");
+}
+
 std::optional<std::vector<CudaImage>>
 mlir::posenc::generateCudaImages(ModuleOp module, ArrayRef<CudaTarget> targets,
                                  bool withCubins) {
@@ -51,12 +57,18 @@ mlir::posenc::generateCudaImages(ModuleOp module, ArrayRef<CudaTarget> targets,
       return std::nullopt;
     if (assembles) {
       llvm::Expected<std::string> cubin = assemblePtx(*ptx, target);
-      if (cubin)
+      if (cubin) {
         images.push_back({target, /*isPtx=*/false, std::move(*cubin)});
-      else
-        module.emitWarning()
-            << "the driver will have to compile for " << target.chip << ": "
-            << llvm::toString(cubin.takeError());
+      } else {
+        std::string message = llvm::toString(cubin.takeError());
+        // A toolkit may be older than the target; else a driver fails as well.
+        if (!isTooOld(message)) {
+          module.emitError() << message;
+          return std::nullopt;
+        }
+        module.emitWarning() << "the driver will have to compile for "
+                             << target.chip << ": " << message;
+      }
     }
     images.push_back({target, /*isPtx=*/true, std::move(*ptx)});
   }

@@ -14,6 +14,27 @@ func.func @rope(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32> {
   return %r : tensor<?x2x2xf32>
 }
 
+// Two tables of half a position each, in memory that threads share.
+// CHECK: func.func @widest
+func.func @widest(%x: tensor<?x4096xf32>, %p: tensor<?xi64>) -> tensor<?x4096xf32> {
+  %r = posenc.rope half #posenc.frequencies<dim = 4096> ins(%x : tensor<?x4096xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x4096xf32>)
+  return %r : tensor<?x4096xf32>
+}
+
+// expected-warning @below {{'too_wide' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @too_wide(%x: tensor<?x4098xf32>, %p: tensor<?xi64>) -> tensor<?x4098xf32> {
+  // expected-note @below {{such as 'posenc.rope'}}
+  %r = posenc.rope half #posenc.frequencies<dim = 4098> ins(%x : tensor<?x4098xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x4098xf32>)
+  return %r : tensor<?x4098xf32>
+}
+
+// expected-warning @below {{'too_wide_f64' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @too_wide_f64(%x: tensor<?x2050xf64>, %c: tensor<?x1025xf64>) -> tensor<?x2050xf64> {
+  // expected-note @below {{such as 'posenc.rotate'}}
+  %r = posenc.rotate half ins(%x : tensor<?x2050xf64>) tables(%c, %c : tensor<?x1025xf64>) dims = [0] outs(%x : tensor<?x2050xf64>)
+  return %r : tensor<?x2050xf64>
+}
+
 // Vulkan does not round quotients.
 // expected-warning @below {{'quotient' is left out for the GPU: it has operations that only a CPU runs}}
 func.func @quotient(%a: tensor<4xf32>) -> tensor<4xf32> {

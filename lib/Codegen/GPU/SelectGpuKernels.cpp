@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCSELECTGPUKERNELSPASS
@@ -32,6 +33,14 @@ static bool isSupported(memref::GetGlobalOp constant) {
            return isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
                       memref::DimOp>(user);
          });
+}
+
+/// Whether the tables of a position fit into the memory that the threads of a
+/// block share, of which every device for Vulkan has as much.
+static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
+  constexpr int64_t kSharedBytes = 16 * 1024;
+  int64_t bytes = getElementTypeOrSelf(tensor.getType()).isF64() ? 8 : 4;
+  return rotaryDim * bytes <= kSharedBytes;
 }
 
 /// Whether an operation on memrefs is one that we have kernels for, or only
@@ -58,8 +67,13 @@ static bool isSupported(Operation *op) {
   if (auto copy = dyn_cast<memref::CopyOp>(op))
     return isElementOnGpu(
         cast<MemRefType>(copy.getSource().getType()).getElementType());
-  return isa<RopeOp, RotateOp, SincosOp, SinusoidalOp, func::FuncOp,
-             func::ReturnOp, memref::DimOp, memref::CastOp, memref::SubViewOp,
+  if (auto rope = dyn_cast<RopeOp>(op))
+    return hasSharedTables(rope.getFrequencies().getDim(),
+                           rope.getInputs().front());
+  if (auto rotate = dyn_cast<RotateOp>(op))
+    return hasSharedTables(rotate.getRotaryDim(), rotate.getInputs().front());
+  return isa<SincosOp, SinusoidalOp, func::FuncOp, func::ReturnOp,
+             memref::DimOp, memref::CastOp, memref::SubViewOp,
              memref::CollapseShapeOp, memref::ExpandShapeOp,
              memref::ReinterpretCastOp, memref::ExtractStridedMetadataOp>(op) ||
          isa<arith::ArithDialect>(op->getDialect());
