@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -36,16 +37,33 @@ extern "C" const char posenc_prelude_x86_64_none[],
     posenc_prelude_aarch64_none_end[], posenc_prelude_aarch64_openmp[],
     posenc_prelude_aarch64_openmp_end[];
 
+/// What a target does not have of what an intrinsic needs; empty if nothing.
+static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
+  StringRef arch =
+      llvm::Triple::getArchTypePrefix(llvm::Triple(target.triple).getArch());
+  StringRef rest = intrinsic;
+  rest.consume_front("llvm.");
+  if (llvm::Intrinsic::isTargetIntrinsic(
+          llvm::Intrinsic::lookupIntrinsicID(intrinsic)) &&
+      rest.split('.').first != arch)
+    return "another architecture";
+  if (!target.hasBF16Conversion && rest.starts_with("x86.avx512bf16."))
+    return "AVX512-BF16";
+  if (target.vectorBytes < 64 && rest.starts_with("x86.avx512"))
+    return "AVX-512";
+  return "";
+}
+
 /// The backend ends the process at an intrinsic that it has no instruction for,
 /// as a module may have one that was lowered for another target.
 static LogicalResult checkIntrinsics(ModuleOp module,
                                      const TargetSpec &target) {
   WalkResult result = module.walk([&](LLVM::CallIntrinsicOp op) {
-    if (target.hasBF16Conversion ||
-        !op.getIntrin().starts_with("llvm.x86.avx512bf16."))
+    StringRef missing = findMissing(op.getIntrin(), target);
+    if (missing.empty())
       return WalkResult::advance();
-    op.emitError() << "'" << op.getIntrin() << "' needs AVX512-BF16, which '"
-                   << target.name << "' does not have";
+    op.emitError() << "'" << op.getIntrin() << "' needs " << missing
+                   << ", which '" << target.name << "' does not have";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
