@@ -8,8 +8,15 @@
 
 // RUN: posenc-opt %s --convert-posenc-sinusoidal-to-gpu --canonicalize --cse --split-input-file | FileCheck %s
 
-// A run of positions each, with the anchor in registers.
+// A run of positions each, with the anchor in registers. Where it is, is divided
+// in 32 bits: the block, then what is left of its threads.
 // CHECK-LABEL: gpu.func @interleaved(
+// CHECK: %[[BLOCK:.*]] = gpu.block_id x
+// CHECK: %[[BLOCK32:.*]] = arith.index_castui %[[BLOCK]] : index to i32
+// CHECK: arith.divui %[[BLOCK32]], %c4_i32 : i32
+// CHECK: %[[BEGIN:.*]] = arith.remui %[[BLOCK32]], %c4_i32 : i32
+// CHECK: %[[AT:.*]] = arith.index_castui %[[BEGIN]] : i32 to index
+// CHECK: arith.muli %[[AT]], %c128 : index
 // CHECK: arith.minui %{{.*}}, %c32 : index
 // CHECK: scf.for %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (i64, vector<2xf64>, vector<2xf64>)
 // CHECK: %[[OTHER:.*]] = arith.cmpi ne

@@ -215,11 +215,15 @@ Value TableKernel::getNumBlocks(OpBuilder &host) const {
 void TableKernel::emit() {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  // All threads of all blocks may be more than 32 bits hold, not all blocks.
+  Value threads = createIndex(b, loc, kThreads);
+  Value columns = createIndex(b, loc, numPairs / pairs);
+  auto [rounds, begin] = divide32(b, loc, block, columns);
   Value number = arith::AddIOp::create(
-      b, loc, thread,
-      arith::MulIOp::create(b, loc, block, createIndex(b, loc, kThreads)));
-  auto [tileNumber, column] =
-      divide32(b, loc, number, createIndex(b, loc, numPairs / pairs));
+      b, loc, thread, arith::MulIOp::create(b, loc, begin, threads));
+  auto [more, column] = divide32(b, loc, number, columns);
+  Value tileNumber = b.createOrFold<arith::AddIOp>(
+      loc, b.createOrFold<arith::MulIOp>(loc, rounds, threads), more);
   first = arith::MulIOp::create(b, loc, column, createIndex(b, loc, pairs));
   OpBuilder::InsertionGuard guard(b);
   Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
