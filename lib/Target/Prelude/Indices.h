@@ -106,14 +106,15 @@ static int32_t checkStarts(struct Call *call, const struct Indices *starts,
   return kOk;
 }
 
-/* The lengths have been checked: no row is too short. */
+/* The lengths have been checked: no row is too short. Pages without keys hold
+   none. */
 static int32_t checkPages(struct Call *call, const struct Indices *pages,
                           const struct Bound *bound, int64_t limit) {
   struct Indices lengths = getIndices(call, bound->lengths);
   int64_t keys = getFactor(call, &bound->each);
   for (int64_t row = 0; row < pages->rows; ++row) {
     int64_t length = getIndex(&lengths, 0, row);
-    int64_t used = length > 0 ? (length - 1) / keys + 1 : 0;
+    int64_t used = length > 0 && keys > 0 ? (length - 1) / keys + 1 : 0;
     int32_t code = checkRow(call, pages, row, used, 0, limit - 1);
     if (code)
       return code;
