@@ -82,10 +82,10 @@ func.func @no_loops(%x: tensor<5x16xf32>, %p: tensor<i64>) -> tensor<5x16xf32> {
 
 // Tables of the factor 2 times 1/4 are those of the factor 1/2.
 // CHECK-LABEL: func.func @inverse_with_factor(
-// CHECK:         %[[F:.*]] = arith.constant 2.500000e-01 : f32
 // CHECK:         %[[T:.*]]:2 = posenc.sincos
 // CHECK:         %[[G:.*]]:2 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%[[T]]#0, %[[T]]#1 :
 // CHECK-NEXT:    ^bb0(%[[C:.*]]: f32, %[[S:.*]]: f32):
+// CHECK-NEXT:      %[[F:.*]] = arith.constant 2.500000e-01 : f32
 // CHECK-NEXT:      %[[FC:.*]] = arith.mulf %[[C]], %[[F]]
 // CHECK-NEXT:      %[[FS:.*]] = arith.mulf %[[S]], %[[F]]
 // CHECK-NEXT:      linalg.yield %[[FC]], %[[FS]]
@@ -110,4 +110,13 @@ func.func @not_on_memrefs(%x: memref<4x16xf32>, %p: memref<4xi64>) {
   posenc.rope half #posenc.frequencies<dim = 16, base = 1.000000e+04>
     ins(%x : memref<4x16xf32>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x16xf32>)
   return
+}
+
+// Only ropes are touched.
+// CHECK-LABEL: func.func @unrelated(
+// CHECK:         arith.addi
+func.func @unrelated() -> i64 {
+  %c1 = arith.constant 1 : i64
+  %r = arith.addi %c1, %c1 : i64
+  return %r : i64
 }
