@@ -97,13 +97,18 @@ static int64_t getThreshold(int64_t near, int64_t far, int64_t k, int64_t m) {
   return reaches ? t : t + 1;
 }
 
+/// The least distance of a bucket.
+static int64_t getThreshold(T5BucketOp op, int64_t bucket) {
+  int64_t n = op.getNumBuckets(), exact = n / 2;
+  return bucket <= exact ? bucket
+                         : getThreshold(exact, op.getMaxDistance(), n - exact,
+                                        bucket - exact);
+}
+
 SmallVector<int64_t> T5BucketOp::getThresholds() {
-  int64_t n = getNumBuckets(), exact = n / 2;
   SmallVector<int64_t> thresholds;
-  for (int64_t m = 1; m < n; ++m)
-    thresholds.push_back(m <= exact ? m
-                                    : getThreshold(exact, getMaxDistance(),
-                                                   n - exact, m - exact));
+  for (int64_t bucket = 1; bucket < getNumBuckets(); ++bucket)
+    thresholds.push_back(getThreshold(*this, bucket));
   return thresholds;
 }
 
@@ -133,7 +138,11 @@ OpFoldResult T5BucketOp::fold(FoldAdaptor adaptor) {
     distance = std::abs(*relative);
     bucket = *relative > 0 ? getNumBuckets() : 0;
   }
-  for (int64_t threshold : getThresholds())
-    bucket += threshold <= distance;
+  // Few of the thresholds, each of which is a power.
+  auto buckets = llvm::seq<int64_t>(1, getNumBuckets());
+  auto end = llvm::partition_point(buckets, [&](int64_t number) {
+    return getThreshold(*this, number) <= distance;
+  });
+  bucket += std::distance(buckets.begin(), end);
   return IntegerAttr::get(getType(), bucket);
 }
