@@ -67,7 +67,7 @@ findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
 // Levels
 //
 // Code is generated for a level: just those features of the CPU that an entry
-// checks for (hasCpuFeatures in Prelude/Prelude.c). The backend is free to use
+// checks for (hasCpuFeatures in Prelude/Cpu.h). The backend is free to use
 // whatever it is told that a CPU has, gfni or vbmi as well as AVX2, so only
 // then the code runs wherever the check passes, on a virtual machine that hides
 // some of them too. The CPU's name decides what the code is tuned for.

@@ -18,8 +18,6 @@ struct RowTransform {
   Value norm;            ///< Weights, or null.
   double eps;            ///< Of the norm.
   RotationAttr rotation; ///< Or null.
-
-  bool isIdentity() const { return !norm && !rotation; }
 };
 
 /// The rows of `rows` normed and then rotated, rounded to their type once.

@@ -103,7 +103,8 @@ void buildGpuToNVVMPipeline(OpPassManager &manager,
 void buildGpuToSPIRVPipeline(OpPassManager &manager,
                              const PosencToSPIRVOptions &options);
 
-/// Registers `posenc-to-linalg`, `posenc-to-cpu` and `posenc-to-nvvm`.
+/// Registers `posenc-to-linalg`, `posenc-to-cpu`, `posenc-to-nvvm` and
+/// `posenc-to-spirv`.
 void registerPipelines();
 
 } // namespace mlir::posenc

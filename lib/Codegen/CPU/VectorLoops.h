@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What the conversions to vectors have in common: loops over positions and over
-// the vectors of a row, and constants of their own.
+// the vectors of a row.
 //
 //===----------------------------------------------------------------------===//
 

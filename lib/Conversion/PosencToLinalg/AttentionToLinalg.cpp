@@ -90,7 +90,7 @@ private:
   OnlineAttentionOp op;
   FloatType sum;
   Value key, value, mask;
-  OpFoldResult numHeads, numQueries, numKeys, dim, valueDim;
+  OpFoldResult numHeads, numQueries, numKeys, valueDim;
 };
 
 } // namespace
