@@ -110,11 +110,12 @@ void mlir::posenc::detail::getEffects(
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
-    if (dps.isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand,
-                           SideEffects::DefaultResource::get());
-    else
+    bool isInit = dps.isDpsInit(&operand);
+    if (!isInit || positional(op).readsDestinations())
       effects.emplace_back(MemoryEffects::Read::get(), &operand,
+                           SideEffects::DefaultResource::get());
+    if (isInit)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand,
                            SideEffects::DefaultResource::get());
   }
 }
@@ -215,7 +216,7 @@ mlir::posenc::detail::getTiledImplementation(Operation *op, OpBuilder &builder,
     }
     operands.push_back(value);
   }
-  Operation *tiled = mlir::clone(builder, op, resultTypes, operands);
+  Operation *tiled = cloneWith(builder, op, resultTypes, operands);
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 

@@ -20,18 +20,23 @@
 
 namespace mlir::posenc::detail {
 
+/// `TilingInterface`: every loop is parallel, and a dimension of the first
+/// destination. Only operations on tensors are tiled.
 SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op);
 SmallVector<Range> getIterationDomain(Operation *op, OpBuilder &builder);
 FailureOr<TilingResult> getTiledImplementation(Operation *op,
                                                OpBuilder &builder,
                                                ArrayRef<OpFoldResult> offsets,
                                                ArrayRef<OpFoldResult> sizes);
+/// The tile of a result that a tile of the loops computes.
 LogicalResult getResultTilePosition(Operation *op, OpBuilder &builder,
                                     unsigned resultNumber,
                                     ArrayRef<OpFoldResult> offsets,
                                     ArrayRef<OpFoldResult> sizes,
                                     SmallVector<OpFoldResult> &resultOffsets,
                                     SmallVector<OpFoldResult> &resultSizes);
+/// A tile of a result by computing the loops that it needs; fails where it is
+/// part of a dimension that is no loop.
 FailureOr<TilingResult> generateResultTileValue(Operation *op,
                                                 OpBuilder &builder,
                                                 unsigned resultNumber,
@@ -41,10 +46,14 @@ LogicalResult getIterationDomainTileFromResultTile(
     Operation *op, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes);
+/// Results have the sizes of their destinations.
 LogicalResult reifyResultShapes(Operation *op, OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes);
+/// Memrefs are read, destinations written, and read where the operation keeps
+/// some of what they hold.
 void getEffects(Operation *op,
                 SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
+/// Sizes may disagree at run time: no operation is computed ahead.
 Speculation::Speculatability getSpeculatability(Operation *op);
 
 /// Clones an operation with other operands and result types. As `mlir::clone`,
