@@ -74,9 +74,7 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
     arguments[count++] = toWord(message);
     arguments[count++] = sizeof(message);
     if (dispatch<int32_t>(function.checked, arguments, count) == code)
-      return fail(code == sizeCode ? POSENC_SHAPE_MISMATCH
-                                   : POSENC_INVALID_ARGUMENT,
-                  "%s", message);
+      return fail(toStatus(code), "%s", message);
   }
   return fail(POSENC_KERNEL_FAILED, "%s: the kernel failed with code %" PRId32,
               function.name.c_str(), code);

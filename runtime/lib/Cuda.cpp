@@ -180,7 +180,7 @@ static posenc_status runOnDevice(const posenc_function &function,
   arguments[total++] = sizeof(message);
   int32_t code = dispatch<int32_t>(function.cuda, arguments, total);
   if (code != 0)
-    return fail(POSENC_KERNEL_FAILED, "%s",
+    return fail(toStatus(code), "%s",
                 *message ? message : function.name.c_str());
   if (int error = driver.synchronizeContext())
     return failCuda(driver, error, "the kernel failed");

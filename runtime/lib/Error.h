@@ -11,6 +11,7 @@
 
 #include "posenc/runtime/types.h"
 
+#include <cstdint>
 #include <new>
 
 namespace posenc::runtime {
@@ -20,6 +21,10 @@ namespace posenc::runtime {
 posenc_status fail(posenc_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/// The status of a code that an entry of a kernel library has returned, as each
+/// library's header lists them.
+posenc_status toStatus(int32_t code);
+
 /// Runs `body`, which returns a status, and lets no exception out of the
 /// C interface.
 template <typename Body> posenc_status guarded(Body body) noexcept {
@@ -28,7 +33,7 @@ template <typename Body> posenc_status guarded(Body body) noexcept {
   } catch (const std::bad_alloc &) {
     return fail(POSENC_OUT_OF_MEMORY, "out of memory");
   } catch (...) {
-    // Only a caller's callback can get here.
+    // What is our own throws only bad_alloc.
     return fail(POSENC_INVALID_ARGUMENT, "a callback threw an exception");
   }
 }

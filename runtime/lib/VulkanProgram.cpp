@@ -127,7 +127,17 @@ posenc_status VulkanLaunch::addParameters(const char *kernel,
                     kernel);
       given.push_back(number ? buffers[number - 1] : program.nothing.get());
       int64_t place = value & ((int64_t(1) << kPlaceBits) - 1);
-      status = addIndex(kernel, place / (letter - '0') + offset);
+      int64_t bytes = letter - '0';
+      status = addIndex(kernel, place / bytes + offset);
+      // That the elements of a view have indices was checked.
+      bool isOwn = std::any_of(own.begin(), own.end(), [&](const auto &buffer) {
+        return buffer.get() == given.back();
+      });
+      if (!status && isOwn && given.back()->buffer.size / bytes > INT32_MAX)
+        return fail(POSENC_UNSUPPORTED,
+                    "%s: what is between operations is too large for a Vulkan "
+                    "kernel, whose indices have 32 bits",
+                    kernel);
     }
     if (status)
       return status;
@@ -205,9 +215,10 @@ static posenc_status checkView(const posenc_function &function,
   if (!view.buffer)
     return fail(POSENC_INVALID_ARGUMENT, "%s: the buffer of '%s' is NULL",
                 text[0], text[1]);
-  Wide begin = view.offset + first * element;
-  Wide end = view.offset + (last + 1) * element;
-  if (!fits || begin < 0 || end > Wide(view.buffer->buffer.size))
+  // What does not fit is no number of bytes.
+  Wide begin = fits ? view.offset + first * element : -1;
+  Wide end = fits ? view.offset + (last + 1) * element : 0;
+  if (begin < 0 || end > Wide(view.buffer->buffer.size))
     return fail(POSENC_INVALID_ARGUMENT,
                 "%s: '%s' goes beyond its buffer of %" PRIu64 " bytes", text[0],
                 text[1], view.buffer->buffer.size);
@@ -235,12 +246,6 @@ posenc_status VulkanLaunch::addBuffer(posenc_vulkan_buffer *buffer,
 }
 
 posenc_status VulkanLaunch::allocate(int64_t bytes, uint64_t &address) {
-  // No element has one byte alone.
-  if (bytes / 2 > INT32_MAX)
-    return fail(POSENC_UNSUPPORTED,
-                "%" PRId64 " bytes between operations are too large for a "
-                "Vulkan kernel, whose indices have 32 bits",
-                bytes);
   auto made = std::make_unique<posenc_vulkan_buffer>(program.device);
   posenc_status status = made->buffer.create(static_cast<uint64_t>(bytes));
   if (status)
@@ -309,6 +314,5 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
   int32_t code = dispatch<int32_t>(function.vulkan, entryArguments, count);
   if (!code || status)
     return status;
-  return fail(POSENC_INVALID_ARGUMENT, "%s",
-              *message ? message : function.name.c_str());
+  return fail(toStatus(code), "%s", *message ? message : function.name.c_str());
 }

@@ -24,7 +24,6 @@
 namespace posenc::runtime {
 
 class VulkanDevice;
-class VulkanProgram;
 
 /// What a function's entry for Vulkan calls; as `struct Launcher` of the
 /// prelude (lib/Target/Prelude/Vulkan.h).

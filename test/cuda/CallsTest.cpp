@@ -97,6 +97,50 @@ TEST_F(CudaCalls, HaveMemoryInTheOrderOfTheStream) {
   cuda("cuStreamDestroy_v2", stream);
 }
 
+static int32_t refusal;
+
+static int32_t refuse(const void *, const void *, void *, char *message,
+                      size_t size) {
+  std::snprintf(message, size, "f: refused");
+  return refusal;
+}
+
+// The status says why an entry has refused its arguments.
+TEST_F(CudaCalls, FailAsTheEntrySays) {
+  std::string error, tensor = R"("kind":"tensor","dtype":"f32","shape":[2]})";
+  posenc_symbol_lookup lookup = [](void *, const char *symbol) -> void * {
+    return symbol == std::string("m_f_cuda") ? reinterpret_cast<void *>(refuse)
+                                             : nullptr;
+  };
+  runtime::Library made = runtime::Library::fromSymbols(
+      R"({"posenc":"0.1.0","abi":1,"prefix":"m","llvm":"22","targets":[],)"
+      R"("functions":[{"name":"f","cuda":"m_f_cuda","inputs":[{"name":"x",)" +
+          tensor + R"(],"outputs":[{"name":"y",)" + tensor +
+          R"(],"sizes":[]}]})",
+      lookup, nullptr, error);
+  ASSERT_TRUE(made) << error;
+  float x[2] = {}, y[2] = {};
+  int64_t shape[] = {2};
+  posenc_value in = runtime::tensor({x, POSENC_F32, 1, shape}),
+               out = runtime::tensor({y, POSENC_F32, 1, shape});
+  const posenc_function *function = made.function(0).get();
+  auto callIt = [&](int32_t code) {
+    refusal = code;
+    return posenc_cuda_call(function, 0, &in, 1, &out, 1);
+  };
+  for (int32_t code : {2, 7, 8})
+    EXPECT_EQ(callIt(code), POSENC_SHAPE_MISMATCH) << code;
+  EXPECT_STREQ(posenc_last_error(), "f: refused");
+  for (int32_t code : {1, 3, 5, 9, 10, 12})
+    EXPECT_EQ(callIt(code), POSENC_INVALID_ARGUMENT) << code;
+  EXPECT_EQ(callIt(6), POSENC_DTYPE_MISMATCH);
+  for (int32_t code : {4, 13})
+    EXPECT_EQ(callIt(code), POSENC_UNSUPPORTED) << code;
+  for (int32_t code : {14, 15, -1})
+    EXPECT_EQ(callIt(code), POSENC_KERNEL_FAILED) << code;
+  EXPECT_EQ(callIt(0), POSENC_OK) << posenc_last_error();
+}
+
 // The driver knows what a kernel may not use any more, and what was not given
 // back.
 TEST_F(CudaCalls, MemoryOfAStreamEnds) {

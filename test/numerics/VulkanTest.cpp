@@ -448,21 +448,34 @@ TEST_F(Vulkan, RefusesWhatIsNotThere) {
             POSENC_OK)
       << posenc_last_error();
   std::vector<int64_t> vast{INT64_MAX, 64}, negative{-1, 64}, none{0, 64},
-      vastStrides{INT64_MAX, 1};
+      vastStrides{INT64_MAX, 1}, vastBoth{INT64_MAX, INT64_MAX};
   expectRefused(change(1, [&](Argument &it) { it.shape = vast.data(); }),
                 POSENC_INVALID_ARGUMENT, beyond);
   expectRefused(
       change(1, [&](Argument &it) { it.strides = vastStrides.data(); }),
       POSENC_INVALID_ARGUMENT, beyond);
+  // More bytes than 128 bits count.
+  expectRefused(change(1,
+                       [&](Argument &it) {
+                         it.shape = vast.data();
+                         it.strides = vastBoth.data();
+                       }),
+                POSENC_INVALID_ARGUMENT, beyond);
+  expectRefused(change(1,
+                       [&](Argument &it) {
+                         it.shape = vastBoth.data();
+                         it.strides = vastBoth.data();
+                       }),
+                POSENC_INVALID_ARGUMENT, beyond);
   expectRefused(change(1, [&](Argument &it) { it.shape = negative.data(); }),
-                POSENC_INVALID_ARGUMENT, "dimension 0 of out0 is negative: -1");
+                POSENC_SHAPE_MISMATCH, "dimension 0 of out0 is negative: -1");
   expectRefused(change(1, [&](Argument &it) { it.shape = none.data(); }),
-                POSENC_INVALID_ARGUMENT,
+                POSENC_SHAPE_MISMATCH,
                 "dimension 0 of out0 is 0, but dimension 0 of in0 is 3");
   expectRefused(change(1, [&](Argument &it) { it.rank = 33; }),
                 POSENC_INVALID_ARGUMENT, "'out0' has no shape");
   expectRefused(change(1, [&](Argument &it) { it.rank = 1; }),
-                POSENC_INVALID_ARGUMENT, "out0 has 1 dimensions, expected 2");
+                POSENC_SHAPE_MISMATCH, "out0 has 1 dimensions, expected 2");
   expectRefused(change(1, [&](Argument &it) { it.buffer = nullptr; }),
                 POSENC_INVALID_ARGUMENT, "the buffer of 'out0' is NULL");
   expectRefused(change(1, [&](Argument &it) { it.buffer = positions.get(); }),

@@ -195,7 +195,7 @@ typedef struct {
 /// of strides and of outputs that share memory is said in the header of the
 /// library. Errors: INVALID_ARGUMENT (NULL, a buffer of another device, a view
 /// beyond its buffer, a scalar beyond its type, what the function refuses),
-/// UNSUPPORTED (a function without code for Vulkan, an index beyond 32 bits),
+/// SHAPE_MISMATCH (rank or sizes, as in posenc_call()), UNSUPPORTED (a function without code for Vulkan, an index beyond 32 bits),
 /// OUT_OF_MEMORY, KERNEL_FAILED.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_launch(
     posenc_vulkan_program *program, const posenc_function *function,
