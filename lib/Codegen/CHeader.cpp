@@ -15,27 +15,39 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// What the top of each header says; `LIB` is the prefix.
-static constexpr llvm::StringLiteral kIntroduction =
+/// What the top of each header says, in parts; `LIB` is the prefix.
+static constexpr llvm::StringLiteral kTitle =
     R"(/* Kernels of LIB, made by posenc VERSION.
  *
- * A function f has two forms that do the same:
+)";
+
+/// Where there is code for CPUs.
+static constexpr llvm::StringLiteral kCpuForms =
+    R"( * A function f has two forms that do the same:
  * - LIB_f
  *   takes the data of contiguous, row-major tensors, and their sizes.
  * - LIB_f_dl
- *   takes DLPack tensors on the CPU, checks all of them, and puts a message
- *   into err, of errlen bytes with the final 0; NULL and 0 where none is
- *   wanted. Strides of NULL are contiguous; else the stride of the last
- *   dimension is 1, and the others are any, also negative. Views of one buffer
- *   may be rotated in place, as q and k of rows [q | k | v].
- * f16 and bf16 are their bits in uint16_t, and to DLPack (kDLFloat, 16) and
- * (kDLBfloat, 16). Scalars are passed as such in both forms.
+ *   takes DLPack tensors on the CPU, and checks all of them.
+ *
+)";
+
+static constexpr llvm::StringLiteral kTensors =
+    R"( * DLPack tensors whose strides are NULL are contiguous; else the stride of the
+ * last dimension is 1, and the others are any, also negative. Views of one
+ * buffer may be rotated in place, as q and k of rows [q | k | v]. f16 and bf16
+ * are their bits in uint16_t, and to DLPack (kDLFloat, 16) and (kDLBfloat, 16).
+ * Scalars are passed as such.
  *
  * An output must not overlap another tensor; where the comment of a function
  * says that it may be an input, it may be exactly the same view of the same
  * memory. Any number of threads may call kernels at the same time.
  *
- * A kernel allocates nothing, and returns 0, or why it did nothing at all:
+)";
+
+static constexpr llvm::StringLiteral kCodes =
+    R"( * A function whose operations are all Posenc's allocates nothing on the CPU;
+ * another one may, for what is between them. It returns 0, or why it did
+ * nothing at all:
  *   1  a pointer is NULL, and its tensor is not empty
  *   2  a size is negative, or sizes multiply beyond 63 bits
  *   3  an output overlaps another tensor and is not the input it may be, or its
@@ -43,18 +55,21 @@ static constexpr llvm::StringLiteral kIntroduction =
  *   4  the CPU lacks an instruction set that the library was compiled for
  *   8  a dimension is not what the function or another tensor asks for
  *  12  a length, a start, a page or a slot lies outside of its tensor
- * With DLPack tensors also:
- *   5  a tensor is not on the CPU
+ * A form with DLPack tensors puts a message into err, of errlen bytes with the
+ * final 0 (NULL and 0 where none is wanted), and may also return:
+ *   5  a tensor is on another device
  *   6  its type of elements is another
  *   7  its number of dimensions is another
  *   9  the last dimension is not contiguous
  *  10  the data is not aligned to its elements
- *
+)";
+
+static constexpr llvm::StringLiteral kFfiForm =
+    R"( *
  * __tvm_ffi_LIB_f
  *   is the form with tensors by the C ABI of TVM FFI, inputs then outputs. It
  *   returns 0, or -1 and sets the error where TVM FFI is visible to all of the
  *   program (of shared libraries: not opened with RTLD_LOCAL).
- */
 )";
 
 static constexpr llvm::StringLiteral kCudaIntroduction =
@@ -245,11 +260,18 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
   std::string text;
   llvm::raw_string_ostream os(text);
   std::string guard = prefix.upper() + "_H";
-  print(os, kIntroduction, prefix);
   bool hasCuda = llvm::any_of(
       kernels, [](const LibraryKernel &kernel) { return kernel.onCuda; });
   bool hasCpu = llvm::any_of(
       kernels, [](const LibraryKernel &kernel) { return kernel.onCpu; });
+  print(os, kTitle, prefix);
+  if (hasCpu)
+    print(os, kCpuForms, prefix);
+  print(os, kTensors, prefix);
+  print(os, kCodes, prefix);
+  if (hasCpu)
+    print(os, kFfiForm, prefix);
+  os << " */\n";
   if (hasCuda)
     print(os, kCudaIntroduction, prefix);
   if (llvm::any_of(kernels,
