@@ -61,14 +61,7 @@ static bool compile(const Case &from, const std::string &source,
     arguments.push_back("--target=" + from.target);
   if (!from.tuning.empty())
     arguments.push_back("--tuning=" + from.tuning);
-  if (options.dtype)
-    arguments.push_back("--dtype=" + *options.dtype);
-  if (options.pairing)
-    arguments.push_back("--pairing=" + *options.pairing);
-  if (options.keyCache)
-    arguments.push_back("--k-cache=" + *options.keyCache);
-  if (options.decodeTokens)
-    arguments.push_back("--decode-tokens=" + *options.decodeTokens);
+  llvm::append_range(arguments, getInputFlags(options));
   arguments.push_back("--");
   arguments.push_back(source);
   std::vector<char *> argv;

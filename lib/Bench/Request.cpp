@@ -120,10 +120,9 @@ static std::optional<int> checkRequest(BenchRequest &request,
   if (!isLibraryPath(request.path))
     return std::nullopt;
   if (!request.target.empty() || !request.tuning.empty() ||
-      request.inputOptions.dtype || request.inputOptions.pairing ||
-      request.inputOptions.keyCache || request.inputOptions.decodeTokens) {
-    llvm::errs() << "error: --target, --tuning, --dtype, --pairing, --k-cache "
-                    "and --decode-tokens are for a source; '"
+      !getInputFlags(request.inputOptions).empty()) {
+    llvm::errs() << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
+                    "--decode-tokens and --qk-norm are for a source; '"
                  << request.path << "' is compiled\n";
     return kExitError;
   }
@@ -162,18 +161,7 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
              "(the default)",
              inPlace);
   parser.add("out-of-place", "write results elsewhere", request.outOfPlace);
-  parser.add("dtype", "TYPE",
-             "for a config.json: f32, bf16, f16 or f64 (default: the config's)",
-             request.inputOptions.dtype);
-  parser.add("pairing", "PAIRING",
-             "for a config.json: half or interleaved (default: the model's)",
-             request.inputOptions.pairing);
-  parser.add("k-cache", "KIND",
-             "for a config.json: rotated or raw keys (default: rotated)",
-             request.inputOptions.keyCache);
-  parser.add("decode-tokens", "N",
-             "for a config.json: queries at a time (default: 1)",
-             request.inputOptions.decodeTokens);
+  addInputOptions(parser, request.inputOptions);
   parser.add("suite", "measure the cases of `make bench`", request.isSuite);
   parser.add("size", "SIZE", "of the suite: full or small (default: full)",
              size);

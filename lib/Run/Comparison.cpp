@@ -86,7 +86,7 @@ static void setRowMagnitudes(reference::Array &array) {
 
 void mlir::posenc::setMeasure(ReferenceValue &expected,
                               const ReferenceValue *oracle,
-                              runtime::Function function, size_t number) {
+                              runtime::Function function) {
   if (oracle) {
     expected.limitUlp = oracle->limitUlp;
     expected.absoluteSlack = oracle->absoluteSlack;

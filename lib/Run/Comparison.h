@@ -28,11 +28,11 @@ llvm::Expected<ReferenceValue>
 convertToReference(const ::posenc::runtime::Array &array);
 ReferenceValue convertToReference(int64_t scalar, posenc_dtype dtype);
 
-/// Makes the values of a file the ones that result `number` is measured
-/// against. Magnitudes and limits are the oracle's if it knows the result;
-/// else they are guessed from the signature.
+/// Makes the values of a file the ones that a result is measured against.
+/// Magnitudes and limits are the oracle's if it knows the result; else they are
+/// guessed from the signature.
 void setMeasure(ReferenceValue &expected, const ReferenceValue *oracle,
-                ::posenc::runtime::Function function, size_t number);
+                ::posenc::runtime::Function function);
 
 /// Measures a result, prints one line on standard output, and, where it is
 /// beyond the limits, why on standard error. Returns whether it is within.

@@ -16,6 +16,14 @@
 
 namespace mlir::posenc {
 
+/// I64 and index are one type in memory.
+inline bool isSameType(posenc_dtype a, posenc_dtype b) {
+  auto plain = [](posenc_dtype type) {
+    return type == POSENC_INDEX ? POSENC_I64 : type;
+  };
+  return plain(a) == plain(b);
+}
+
 /// The oracle's name of a type, if it knows it.
 inline std::optional<::posenc::reference::DType>
 getOracleType(posenc_dtype dtype) {

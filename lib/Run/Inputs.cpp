@@ -8,6 +8,7 @@
 
 #include "posenc/Run/Inputs.h"
 
+#include "DType.h"
 #include "InputText.h"
 #include "posenc/Run/Fill.h"
 #include "posenc/Support/Memory.h"
@@ -37,14 +38,6 @@ mlir::posenc::allocateArray(posenc_dtype dtype, std::vector<int64_t> shape) {
   if (!runtime::Array::allocate(dtype, std::move(shape), array, error))
     return llvm::createStringError(error);
   return array;
-}
-
-/// I64 and index are one type in memory.
-static bool isSameType(posenc_dtype a, posenc_dtype b) {
-  auto plain = [](posenc_dtype type) {
-    return type == POSENC_INDEX ? POSENC_I64 : type;
-  };
-  return plain(a) == plain(b);
 }
 
 /// Before memory is spent on it.

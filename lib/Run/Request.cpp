@@ -87,30 +87,11 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
              "largest relative error of a whole result (default: by type for "
              "attention, else none)",
              readLimit(request.limits.maxRel));
-  parser.add("dtype", "TYPE",
-             "for a config.json: f32, bf16, f16 or f64 (default: the "
-             "config's)",
-             request.inputOptions.dtype);
-  parser.add("pairing", "PAIRING",
-             "for a config.json: half or interleaved (default: the model's)",
-             request.inputOptions.pairing);
-  parser.add("k-cache", "KIND",
-             "for a config.json: the keys that @decode reads, rotated or raw "
-             "(default: rotated)",
-             request.inputOptions.keyCache);
-  parser.add("decode-tokens", "N",
-             "for a config.json: the queries that @decode takes at a time "
-             "(default: 1)",
-             request.inputOptions.decodeTokens);
-  parser.add("qk-norm",
-             "for a config.json: attention norms queries and keys by head",
-             request.inputOptions.qkNorm);
+  addInputOptions(parser, request.inputOptions);
   parser.add("tuning", "FILE",
              "for a module or config.json: choices of posenc-tune", tuning);
   std::vector<std::string> inputs;
-  if (std::optional<int> code = parser.parse(
-          llvm::ArrayRef<const char *>(argv + std::min(argc, 1), argv + argc),
-          inputs))
+  if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;
   if (inputs.size() != 1) {
     llvm::errs() << "posenc-run: error: expected one input file, got "

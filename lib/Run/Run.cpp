@@ -8,6 +8,7 @@
 
 #include "posenc/Run/Run.h"
 
+#include "DType.h"
 #include "OutputFiles.h"
 #include "Request.h"
 #include "posenc/Run/Kernels.h"
@@ -104,12 +105,11 @@ static llvm::Error readExpected(const RunRequest &request, const Kernel &kernel,
     if (!value)
       return value.takeError();
     posenc_dtype dtype = results[number].dtype();
-    if (array.dtype() != dtype &&
-        !(array.dtype() == POSENC_I64 && dtype == POSENC_INDEX))
+    if (!isSameType(array.dtype(), dtype))
       return makeError(path + ": expected " + posenc_dtype_name(dtype) +
                        ", got " + posenc_dtype_name(array.dtype()));
     setMeasure(*value, number < oracle.size() ? &oracle[number] : nullptr,
-               kernel.getFunction(), number);
+               kernel.getFunction());
     expected.push_back(std::move(*value));
   }
   return llvm::Error::success();
@@ -206,9 +206,7 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (request.reference)
         return fail("--reference evaluates a module, and '" + request.path +
                     "' is compiled: a library carries none");
-      const InputOptions &options = request.inputOptions;
-      if (options.dtype || options.pairing || options.keyCache ||
-          options.decodeTokens || options.qkNorm)
+      if (!getInputFlags(request.inputOptions).empty())
         return fail("--dtype, --pairing, --k-cache, --decode-tokens and "
                     "--qk-norm are for a config.json; '" +
                     request.path + "' is compiled");

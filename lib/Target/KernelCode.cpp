@@ -38,7 +38,7 @@ static std::optional<std::string> generateCode(llvm::Module &module,
   return std::string(buffer);
 }
 
-static std::string printModule(ModuleOp module) {
+std::string mlir::posenc::printModule(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
   module.print(os);

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Tools/Compile.h"
-#include "posenc/Target/SpirvCode.h"
 
 #include "Linker.h"
 #include "OutputFiles.h"
@@ -88,6 +87,12 @@ static std::optional<Emit> getEmitOfSuffix(StringRef path) {
       .Default(std::nullopt);
 }
 
+/// Whether a header describes the output.
+static bool hasHeader(Emit emit) {
+  return emit == Emit::Obj || emit == Emit::Static || emit == Emit::Shared ||
+         emit == Emit::Spirv;
+}
+
 /// The prefix of a library's symbols, from its file's name.
 static std::string getPrefix(StringRef output) {
   if (output == "-")
@@ -109,14 +114,6 @@ static bool isValidPrefix(StringRef prefix) {
 static int fail(llvm::Error error) {
   llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
   return kExitError;
-}
-
-static std::string printModule(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  os << "\n";
-  return text;
 }
 
 /// Writes the text to standard output, or adds it to the files.
@@ -239,19 +236,18 @@ static int compile(const Request &request) {
 
   OutputFiles files;
   StageFiles stages(request, files);
-  bool showsStages = request.saveTemps && request.output != "-";
   auto finish = [&](llvm::Error error) {
     error = llvm::joinErrors(std::move(error), stages.getError());
     if (!error)
       error = files.commit();
     return error ? fail(std::move(error)) : kExitSuccess;
   };
-  if (showsStages)
+  if (request.saveTemps)
     stages.add(".posenc.mlir", *module);
   if (std::optional<Stage> stage = getStage(request.emit)) {
     const TargetSpec &target = request.code.targets.front();
     Stage reached = Stage::Posenc;
-    if (showsStages && *stage == Stage::Llvm) {
+    if (request.saveTemps && *stage == Stage::Llvm) {
       reached = Stage::Vector;
       if (failed(lowerModule(*module, reached, target)))
         return kExitError;
@@ -277,16 +273,16 @@ static int compile(const Request &request) {
   };
   CodeKind kind = getCodeKind(request.emit);
   std::optional<KernelCode> code =
-      showsStages ? generateKernelCode(*module, request.code, kind, showStage)
-                  : generateKernelCode(*module, request.code, kind,
-                                       CodeCache::fromEnvironment());
+      request.saveTemps
+          ? generateKernelCode(*module, request.code, kind, showStage)
+          : generateKernelCode(*module, request.code, kind,
+                               CodeCache::fromEnvironment());
   if (!code)
     return kExitError;
-  // What is a file as it is, with no header.
-  bool isText = kind != CodeKind::Object;
-  llvm::Error error = isText ? write(files, request.output, code->code)
-                             : writeLibrary(request, files, code->code);
-  if (!error && !isText)
+  if (!hasHeader(request.emit))
+    return finish(write(files, request.output, code->code));
+  llvm::Error error = writeLibrary(request, files, code->code);
+  if (!error)
     error = writeHeader(request, files, code->header);
   return finish(std::move(error));
 }
@@ -372,23 +368,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "host, [x86-64:|aarch64:]CPU[+feature...], cuda:sm_NN, or vulkan; "
              "several: a library that picks at run time (default: host)",
              targets);
-  parser.add("dtype", "TYPE", "f32, bf16, f16 or f64 (default: the config's)",
-             request.inputOptions.dtype);
-  parser.add("pairing", "PAIRING", "half or interleaved (default: the model's)",
-             request.inputOptions.pairing);
-  parser.add("k-cache", "KIND",
-             "the keys that a config's @decode reads: rotated or raw (default: "
-             "rotated)",
-             request.inputOptions.keyCache);
-  parser.add(
-      "decode-tokens", "N",
-      "the queries of a sequence that a config's @decode takes at a time "
-      "(default: 1)",
-      request.inputOptions.decodeTokens);
-  parser.add("qk-norm",
-             "a config's attention norms queries and keys by head, with the "
-             "weights q_norm and k_norm",
-             request.inputOptions.qkNorm);
+  addInputOptions(parser, request.inputOptions);
   parser.add("kernels", "NAME,...", "functions to compile (default: all)",
              [&](StringRef text) -> std::optional<std::string> {
                SmallVector<StringRef> names;
@@ -412,8 +392,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
              request.saveTemps);
 
   std::vector<std::string> inputs;
-  if (std::optional<int> code =
-          parser.parse(ArrayRef(argv + 1, argv + argc), inputs))
+  if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;
   auto usage = [](const llvm::Twine &message) {
     llvm::errs() << "posenc-compile: error: " << message << "\n";
@@ -445,6 +424,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
   if (threads)
     request.code.threads = Threads::None;
   request.code.prefix = getPrefix(request.output);
+  if (header && !hasHeader(*kind))
+    return usage("this kind of output has no header");
+  if (request.saveTemps && request.output == "-")
+    return usage("standard output has nothing beside it: --save-temps needs a "
+                 "file");
 
   if (std::optional<std::string> error = parseTargets(targets, request))
     return usage(*error);

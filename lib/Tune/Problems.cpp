@@ -8,6 +8,8 @@
 
 #include "Problems.h"
 
+#include "Interrupt.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -81,7 +83,7 @@ std::optional<Speed> Problem::compare(const Version &from, const Version &to,
       totalSeconds / (2 * once * double(calls)), fewestPairs, mostPairs));
   std::vector<double> ratios;
   for (int i = 0; i < pairs; ++i) {
-    if (std::chrono::steady_clock::now() >= deadline)
+    if (isInterrupted() || std::chrono::steady_clock::now() >= deadline)
       return std::nullopt;
     // Each comes as often after the other as before it.
     bool isFirst = i % 2;
@@ -104,7 +106,7 @@ mlir::posenc::createProblems(const TuneRequest &request,
       for (int64_t size : sizes) {
         std::unique_ptr<Problem> problem =
             Problem::create(request, version, function, size, inPlace);
-        if (!problem)
+        if (!problem || isInterrupted())
           return {};
         // Where sizes are fixed, or nothing can be in place, it is another
         // one's twin.

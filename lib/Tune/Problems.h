@@ -56,7 +56,8 @@ private:
 };
 
 /// Functions in sizes from what a cache holds to what goes through memory, in
-/// place and not. Empty after an error, which is printed.
+/// place and not. Empty after an error, which is printed, and after an
+/// interrupt.
 std::vector<std::unique_ptr<Problem>> createProblems(const TuneRequest &request,
                                                      const Version &version);
 

@@ -8,6 +8,7 @@
 
 #include "Search.h"
 
+#include "Interrupt.h"
 #include "Threads.h"
 
 #include "llvm/Support/Format.h"
@@ -60,7 +61,7 @@ std::optional<Search::Gain> Search::compare(const Version &from,
 }
 
 /// Measures the candidates of a choice, and takes the best if it is better than
-/// what there is. False after an error.
+/// what there is. False after an error or an interrupt.
 bool Search::tryChoice(const TuningChoice &choice) {
   std::optional<Version> found;
   double foundSpeed = 0;
@@ -80,6 +81,10 @@ bool Search::tryChoice(const TuningChoice &choice) {
       return false;
     }
     std::optional<Gain> gain = compare(*best, *version, searchDeadline);
+    if (isInterrupted()) {
+      llvm::outs() << "interrupted\n";
+      return false;
+    }
     if (!gain)
       llvm::outs() << "not measured, the time is over\n";
     else if (gain->problems == 0)
@@ -125,6 +130,8 @@ std::optional<Tuning> Search::run() {
   }
   // What was gained step by step must be there in the end.
   std::optional<Gain> gain = compare(*defaults, *best, deadline);
+  if (isInterrupted())
+    return std::nullopt;
   if (gain && !gain->isSure()) {
     llvm::outs() << "nothing is faster than the defaults for sure\n";
     return defaults->tuning;

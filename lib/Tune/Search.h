@@ -19,7 +19,7 @@ class Search {
 public:
   explicit Search(const TuneRequest &request);
   /// Prints a line for each candidate, and at the end what was gained. Nothing
-  /// after an error, which is printed.
+  /// after an error, which is printed, and after an interrupt.
   std::optional<Tuning> run();
 
 private:

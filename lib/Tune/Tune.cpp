@@ -8,6 +8,7 @@
 
 #include "posenc/Tune/Tune.h"
 
+#include "Interrupt.h"
 #include "Meaning.h"
 #include "OutputFiles.h"
 #include "Search.h"
@@ -63,16 +64,9 @@ static std::optional<int> parseRequest(int argc, char **argv,
   parser.add(
       "budget", "SECONDS", "how long to measure (default: 60)",
       [&](StringRef text) { return parseBudget(text, request.budgetSeconds); });
-  parser.add("dtype", "TYPE",
-             "for a config.json: f32, bf16, f16 or f64 (default: the config's)",
-             request.inputOptions.dtype);
-  parser.add("pairing", "PAIRING",
-             "for a config.json: half or interleaved (default: the model's)",
-             request.inputOptions.pairing);
+  addInputOptions(parser, request.inputOptions);
   std::vector<std::string> inputs;
-  if (std::optional<int> code = parser.parse(
-          llvm::ArrayRef<const char *>(argv + std::min(argc, 1), argv + argc),
-          inputs))
+  if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;
   if (inputs.size() != 1)
     return failUsage("expected one input file, got " + Twine(inputs.size()));
@@ -100,8 +94,14 @@ static bool findFunctions(TuneRequest &request) {
   if (!found)
     return false;
   request.functions.clear();
-  for (const SourceFunction &function : *found)
+  for (const SourceFunction &function : *found) {
+    // A comma would make two names of it for the compiler.
+    if (llvm::StringRef(function.name).contains(',')) {
+      fail("'" + function.name + "' is not a C identifier");
+      return false;
+    }
     request.functions.push_back(function.name);
+  }
   if (request.functions.empty())
     fail("the input has no public function");
   return !request.functions.empty();
@@ -117,7 +117,10 @@ static int tune(TuneRequest &request) {
     return fail(llvm::toString(std::move(error)));
   if (!findFunctions(request))
     return kExitError;
+  noteInterrupts();
   std::optional<Tuning> found = Search(request).run();
+  if (isInterrupted())
+    return fail("interrupted: there is no new '" + request.output + "'");
   if (!found)
     return kExitError;
   request.target.tuning = *found;

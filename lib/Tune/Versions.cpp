@@ -8,6 +8,7 @@
 
 #include "Versions.h"
 
+#include "Interrupt.h"
 #include "OutputFiles.h"
 #include "posenc/Tools/Compile.h"
 #include "posenc/Tools/TuningFile.h"
@@ -32,22 +33,16 @@ VersionCompiler::~VersionCompiler() {
 }
 
 std::optional<Version::Code>
-VersionCompiler::compileFunction(const std::string &function,
-                                 const std::string &folder) {
-  std::string library = folder + "/" + function + "/libtune.so";
-  if (std::error_code error =
-          llvm::sys::fs::create_directory(folder + "/" + function))
-    return fail("cannot create a temporary folder: " + error.message());
+VersionCompiler::compileFunction(size_t number, const std::string &folder) {
+  const std::string &function = request.functions[number];
+  std::string library = folder + "/libtune" + std::to_string(number) + ".so";
   std::vector<std::string> arguments = {"posenc-compile",
                                         "-o",
                                         library,
                                         "--kernels=" + function,
                                         "--target=" + request.target.name,
                                         "--tuning=" + folder + "/tuning.json"};
-  if (request.inputOptions.dtype)
-    arguments.push_back("--dtype=" + *request.inputOptions.dtype);
-  if (request.inputOptions.pairing)
-    arguments.push_back("--pairing=" + *request.inputOptions.pairing);
+  llvm::append_range(arguments, getInputFlags(request.inputOptions));
   arguments.insert(arguments.end(), {"--", request.path});
   std::vector<char *> argv;
   for (std::string &argument : arguments)
@@ -91,9 +86,9 @@ std::optional<Version> VersionCompiler::compile(const Tuning &tuning) {
 
   Version version;
   version.tuning = tuning;
-  for (const std::string &function : request.functions) {
-    std::optional<Version::Code> code = compileFunction(function, folder);
-    if (!code)
+  for (size_t number = 0; number < request.functions.size(); ++number) {
+    std::optional<Version::Code> code = compileFunction(number, folder);
+    if (!code || isInterrupted())
       return std::nullopt;
     version.functions.push_back(std::move(*code));
   }

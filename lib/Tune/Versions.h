@@ -33,11 +33,11 @@ public:
   explicit VersionCompiler(const TuneRequest &request) : request(request) {}
   ~VersionCompiler();
 
-  /// Nothing after an error, which is printed.
+  /// Nothing after an error, which is printed, and after an interrupt.
   std::optional<Version> compile(const Tuning &tuning);
 
 private:
-  std::optional<Version::Code> compileFunction(const std::string &function,
+  std::optional<Version::Code> compileFunction(size_t number,
                                                const std::string &folder);
 
   const TuneRequest &request;

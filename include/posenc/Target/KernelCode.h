@@ -41,6 +41,9 @@ struct KernelCode {
   std::string code, header;
 };
 
+/// A module as its file has it.
+std::string printModule(ModuleOp module);
+
 /// Takes the text of a stage on the way, and a suffix for its file.
 using StageHandler = llvm::function_ref<void(StringRef suffix, StringRef text)>;
 

@@ -34,6 +34,14 @@ struct InputOptions {
   std::vector<std::string> kernels;
 };
 
+class OptionParser;
+
+/// Adds the flags of these options, but for the functions to keep.
+void addInputOptions(OptionParser &parser, InputOptions &options);
+
+/// The flags that say the same, as those that were given.
+std::vector<std::string> getInputFlags(const InputOptions &options);
+
 /// Reads `.mlir` (text, generic form or bytecode) or a model's `.json`, `-` is
 /// standard input (as MLIR). Prints `file:line:col: error:` and returns null
 /// on failure.

@@ -58,6 +58,11 @@ public:
   /// error, which is one line on standard error.
   std::optional<int> parse(llvm::ArrayRef<const char *> arguments,
                            std::vector<std::string> &positional);
+  /// The same of main()'s arguments, of which there may be none.
+  std::optional<int> parse(int argc, const char *const *argv,
+                           std::vector<std::string> &positional) {
+    return parse(llvm::ArrayRef(argv + (argc > 0), argv + argc), positional);
+  }
 
 private:
   struct Flag {

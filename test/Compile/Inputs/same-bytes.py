@@ -58,7 +58,7 @@ def compile_all(source, folder, environment, at_once):
 
     def compile_one(*options):
         subprocess.run(
-            [program, name, "--target=x86-64-v3", "--header=x.h", *options],
+            [program, name, "--target=x86-64-v3", *options],
             check=True, cwd=folder, env=full)
 
     for kind, temporary in KINDS.items():

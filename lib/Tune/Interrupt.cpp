@@ -1,0 +1,23 @@
+//===- Interrupt.cpp - a search that is told to stop ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Interrupt.h"
+
+#include "llvm/Support/Signals.h"
+
+#include <csignal>
+
+using namespace mlir::posenc;
+
+static volatile std::sig_atomic_t interrupted;
+
+void mlir::posenc::noteInterrupts() {
+  llvm::sys::SetInterruptFunction([] { interrupted = 1; });
+}
+
+bool mlir::posenc::isInterrupted() { return interrupted; }
