@@ -119,7 +119,7 @@ double mlir::posenc::getTiles(const AttentionMeaning &meaning,
 // Keys and values
 //===----------------------------------------------------------------------===//
 
-static void addRead(const runtime::Array &array, Region region,
+static void addRead(const runtime::Array &array, ByteRows region,
                     std::vector<StreamStep> &steps) {
   if (region.bytes() == 0)
     return;
@@ -153,13 +153,13 @@ static void addReads(const AttentionMeaning &meaning,
   if (!isCache || isWhole) {
     int64_t tokens = size * (meaning.isPaged ? shape[0] : 1);
     int64_t read = isCache ? bytes : bytes / tokens * std::min(visible, tokens);
-    return addRead(array, Region::create(array.data(), read), steps);
+    return addRead(array, ByteRows::create(array.data(), read), steps);
   }
   int64_t entryBytes = bytes / shape[0];
   for (auto [number, entry] : llvm::enumerate(entries)) {
     char *data = array.dataAs<char>() + int64_t(number) * entryBytes;
     int64_t read = (entry.keys - entry.firstKey) * token;
-    Region region = Region::create(data + entry.firstKey * token, read);
+    ByteRows region = ByteRows::create(data + entry.firstKey * token, read);
     region.stride = size * token;
     region.rows = entryBytes / region.stride;
     addRead(array, std::move(region), steps);

@@ -123,7 +123,7 @@ llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
     written.push_back({array, inPlace, {}, std::nullopt});
     written.back().region = getRegion(i, inPlace);
     if (counterpart && !inPlace)
-      written.back().source = Region::create(
+      written.back().source = ByteRows::create(
           counterpart->data(), static_cast<int64_t>(array->sizeInBytes()));
   }
   entry = code.entry;
@@ -132,12 +132,12 @@ llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
 }
 
 /// What a kernel touches of an output; in place that can be a window of it.
-Region BenchKernel::getRegion(size_t output, bool inPlace) const {
+ByteRows BenchKernel::getRegion(size_t output, bool inPlace) const {
   const runtime::Array &array = *written[output].array;
   const Meaning::Result &result = code.meaning.results[output];
   int64_t bytes = static_cast<int64_t>(array.sizeInBytes());
   if (!result.windowSize || !inPlace || bytes == 0)
-    return Region::create(array.data(), bytes);
+    return ByteRows::create(array.data(), bytes);
   int64_t element = static_cast<int64_t>(posenc_dtype_size(array.dtype()));
   int64_t rowBytes = array.shape().back() * element;
   return getTouchedLines(array.data(), bytes / rowBytes, rowBytes,
@@ -211,7 +211,7 @@ llvm::Error BenchKernel::bindViews(llvm::ArrayRef<int64_t> heads) {
   entry = code.tensorEntry;
 
   int64_t row = static_cast<int64_t>(buffer.sizeInBytes()) / buffer.shape()[0];
-  Region region;
+  ByteRows region;
   region.data = buffer.dataAs<char>();
   region.rows = buffer.shape()[0];
   region.stride = row;
@@ -345,8 +345,8 @@ std::vector<StreamStep> BenchKernel::getReadSteps() const {
     StreamStep step;
     step.kind = StreamStep::Read;
     step.dtype = input.array.dtype();
-    step.from = Region::create(input.array.data(),
-                               static_cast<int64_t>(input.array.sizeInBytes()));
+    step.from = ByteRows::create(
+        input.array.data(), static_cast<int64_t>(input.array.sizeInBytes()));
     steps.push_back(std::move(step));
   }
   return steps;

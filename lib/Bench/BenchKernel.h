@@ -65,9 +65,9 @@ private:
     const ::posenc::runtime::Array *array;
     /// What was there is read.
     bool inPlace;
-    Region region;
+    ByteRows region;
     /// If not in place: where the same is read.
-    std::optional<Region> source;
+    std::optional<ByteRows> source;
   };
 
   explicit BenchKernel(CaseLibrary code) : code(std::move(code)) {}
@@ -77,7 +77,7 @@ private:
   llvm::Error bindViews(llvm::ArrayRef<int64_t> heads);
   void makeWords();
   llvm::Error checkCall() const;
-  Region getRegion(size_t output, bool inPlace) const;
+  ByteRows getRegion(size_t output, bool inPlace) const;
   llvm::Expected<std::vector<StreamStep>> getWriteSteps(LimitKind kind) const;
   std::vector<StreamStep> getReadSteps() const;
 

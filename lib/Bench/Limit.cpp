@@ -106,11 +106,11 @@ int64_t mlir::posenc::getLastLevelCacheBytes() {
 // Regions
 //===----------------------------------------------------------------------===//
 
-Region Region::create(void *data, int64_t bytes) {
+ByteRows ByteRows::create(void *data, int64_t bytes) {
   return {static_cast<char *>(data), 1, bytes, {{0, bytes}}};
 }
 
-int64_t Region::bytes() const {
+int64_t ByteRows::bytes() const {
   int64_t bytesOfRow = 0;
   for (const ByteRun &run : runs)
     bytesOfRow += run.bytes;
@@ -118,29 +118,29 @@ int64_t Region::bytes() const {
 }
 
 /// Part `index` of `count`: whole rows, or whole lines of the only one.
-static Region getPart(Region region, int index, int count) {
+static ByteRows getPart(ByteRows region, int index, int count) {
   int64_t bytes = region.bytes();
   bool isRow = region.rows == 1;
   int64_t total = isRow ? (bytes + kLine - 1) / kLine : region.rows;
   int64_t begin = total * index / count, end = total * (index + 1) / count;
   if (isRow)
-    return Region::create(region.data + begin * kLine,
-                          std::min(end * kLine, bytes) - begin * kLine);
+    return ByteRows::create(region.data + begin * kLine,
+                            std::min(end * kLine, bytes) - begin * kLine);
   region.data += begin * region.stride;
   region.rows = end - begin;
   return region;
 }
 
-Region mlir::posenc::getTouchedLines(void *data, int64_t count,
-                                     int64_t rowBytes, int64_t windowOffset,
-                                     int64_t windowBytes) {
+ByteRows mlir::posenc::getTouchedLines(void *data, int64_t count,
+                                       int64_t rowBytes, int64_t windowOffset,
+                                       int64_t windowBytes) {
   // Which lines of a row are touched repeats after so many rows.
   int64_t period = 1;
   while (period * rowBytes % kLine != 0)
     ++period;
   if (windowBytes == rowBytes || count < period)
-    return Region::create(data, count * rowBytes);
-  Region region;
+    return ByteRows::create(data, count * rowBytes);
+  ByteRows region;
   region.data = static_cast<char *>(data);
   region.rows = count / period;
   region.stride = period * rowBytes;
@@ -175,7 +175,7 @@ static void copyRun(char *to, const char *from, int64_t bytes,
 
 /// Calls body(offset, bytes) for every run.
 template <typename Body>
-static void forEachRun(const Region &region, Body body) {
+static void forEachRun(const ByteRows &region, Body body) {
   for (int64_t row = 0; row < region.rows; ++row)
     for (const ByteRun &run : region.runs)
       body(row * region.stride + run.offset, run.bytes);
@@ -192,8 +192,8 @@ static void readRun(const char *data, int64_t bytes, bool hasHints) {
 
 static void run(const StreamStep &step, int part, int numParts, float factor,
                 bool hasHints) {
-  Region to = getPart(step.to, part, numParts);
-  Region from = getPart(step.from, part, numParts);
+  ByteRows to = getPart(step.to, part, numParts);
+  ByteRows from = getPart(step.from, part, numParts);
   switch (step.kind) {
   case StreamStep::Scale:
     getLoop(step.dtype)({to.data, to.rows, to.stride, to.runs.data(),

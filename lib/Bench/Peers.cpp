@@ -149,8 +149,8 @@ std::vector<StreamStep> PeerMemory::getSteps() const {
       StreamStep step;
       step.kind = StreamStep::Read;
       step.dtype = source.dtype();
-      step.from = Region::create(source.data(),
-                                 static_cast<int64_t>(source.sizeInBytes()));
+      step.from = ByteRows::create(source.data(),
+                                   static_cast<int64_t>(source.sizeInBytes()));
       steps.push_back(std::move(step));
     }
   for (auto [source, target] : llvm::zip(from, to)) {
@@ -158,8 +158,8 @@ std::vector<StreamStep> PeerMemory::getSteps() const {
     StreamStep step;
     step.kind = StreamStep::Copy;
     step.dtype = source.dtype();
-    step.from = Region::create(source.data(), bytes);
-    step.to = Region::create(target.data(), bytes);
+    step.from = ByteRows::create(source.data(), bytes);
+    step.to = ByteRows::create(target.data(), bytes);
     steps.push_back(std::move(step));
   }
   return steps;

@@ -23,7 +23,7 @@
 
 namespace mlir::posenc {
 
-/// The memory that a loop goes through, as Region in Limit.h.
+/// The memory that a loop goes through, as ByteRows in Limit.h.
 struct Rows {
   char *data;
   int64_t rows, stride;

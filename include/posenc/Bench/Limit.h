@@ -20,13 +20,15 @@ namespace mlir::posenc {
 
 /// Memory that is gone through: in each of `rows` rows, `stride` bytes apart,
 /// the same runs of bytes. All is one run where nothing is left out.
-struct Region {
+struct ByteRows {
   char *data = nullptr;
   int64_t rows = 1;
   int64_t stride = 0;
   std::vector<ByteRun> runs;
 
-  static Region create(void *data, int64_t bytes);
+  /// One run of `bytes` at `data`, which stays the caller's.
+  static ByteRows create(void *data, int64_t bytes);
+  /// Of all runs in all rows, without what is between them.
   int64_t bytes() const;
 };
 
@@ -43,9 +45,9 @@ struct StreamStep {
   Kind kind = Scale;
   posenc_dtype dtype = POSENC_F32;
   /// Of those that write.
-  Region to;
+  ByteRows to;
   /// For Read and for Copy, there of the same form as `to`.
-  Region from;
+  ByteRows from;
   /// For Fma: how many, at least.
   double flops = 0;
 
@@ -73,8 +75,8 @@ std::vector<Stream> createStreams(std::vector<StreamStep> steps);
 
 /// The cache lines that a window of each row touches, of `count` rows of
 /// `rowBytes` that begin at `data`; all of it if the window is the row.
-Region getTouchedLines(void *data, int64_t count, int64_t rowBytes,
-                       int64_t windowOffset, int64_t windowBytes);
+ByteRows getTouchedLines(void *data, int64_t count, int64_t rowBytes,
+                         int64_t windowOffset, int64_t windowBytes);
 
 /// Bytes of the largest cache; a guess where the system does not tell.
 int64_t getLastLevelCacheBytes();

@@ -32,6 +32,7 @@ struct Diagnostic {
 /// Prints `file:line:col: error: message`, or `warning:`, and a newline.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Diagnostic &diag);
 
+/// Prints them so, in their order.
 void printDiagnostics(llvm::raw_ostream &os, llvm::ArrayRef<Diagnostic> diags);
 
 } // namespace posenc::frontend

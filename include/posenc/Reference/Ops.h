@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Every function wants its check function to return an empty string, and ends
-// the program otherwise. Tables have the shape positionsShape x d/2; a position
+// A check function returns what is wrong with the arguments, and an empty string
+// if nothing is. Every function wants its own to return that, and ends the
+// program otherwise. Tables have the shape positionsShape x d/2; a position
 // list holds the positions of axis 0, then those of axis 1, and so on, each
 // flattened row-major, so it is numAxes() times as long as positionsShape.
 

@@ -137,7 +137,7 @@ TEST(AttentionWorkTest, LengthsOfCaches) {
   std::vector<StreamStep> steps = getReadSteps(meaning, inputs);
   EXPECT_EQ(getBytes(steps), 21 * kKeyHeads * (kDim + kValueDim) * 4);
   ASSERT_EQ(steps.size(), 4u);
-  const Region &first = steps[0].from, &last = steps[1].from;
+  const ByteRows &first = steps[0].from, &last = steps[1].from;
   EXPECT_EQ(first.rows, kKeyHeads);
   EXPECT_EQ(first.stride, 16 * kDim * 4);
   EXPECT_EQ(last.data - first.data, 2 * kKeyHeads * 16 * kDim * 4);

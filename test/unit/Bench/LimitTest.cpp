@@ -31,7 +31,7 @@ struct alignas(64) Aligned {
 
 TEST(RegionTest, WholeRows) {
   Aligned memory;
-  Region region = getTouchedLines(memory.bytes, 5, 320, 0, 320);
+  ByteRows region = getTouchedLines(memory.bytes, 5, 320, 0, 320);
   EXPECT_EQ(region.rows, 1);
   EXPECT_EQ(region.bytes(), 1600);
 }
@@ -39,7 +39,7 @@ TEST(RegionTest, WholeRows) {
 TEST(RegionTest, WindowOfAlignedRows) {
   Aligned memory;
   // 32 of 80 lanes in f32: two of five lines.
-  Region region = getTouchedLines(memory.bytes, 8, 320, 0, 128);
+  ByteRows region = getTouchedLines(memory.bytes, 8, 320, 0, 128);
   EXPECT_EQ(region.rows, 8);
   EXPECT_EQ(region.stride, 320);
   EXPECT_EQ(region.bytes(), 8 * 128);
@@ -49,7 +49,7 @@ TEST(RegionTest, WindowOfRowsThatShareLines) {
   Aligned memory;
   // 32 of 80 lanes in bf16: rows begin within lines, alternately. The first
   // touches the line at 0, the second those at 128 and 192.
-  Region region = getTouchedLines(memory.bytes, 8, 160, 0, 64);
+  ByteRows region = getTouchedLines(memory.bytes, 8, 160, 0, 64);
   EXPECT_EQ(region.rows, 4);
   EXPECT_EQ(region.stride, 320);
   ASSERT_EQ(region.runs.size(), 2u);
@@ -62,24 +62,24 @@ TEST(RegionTest, WindowOfRowsThatShareLines) {
 TEST(RegionTest, NoLineTwice) {
   Aligned memory;
   // Windows of 16 bytes in rows of 32: each line has two of them.
-  Region region = getTouchedLines(memory.bytes, 8, 32, 8, 16);
+  ByteRows region = getTouchedLines(memory.bytes, 8, 32, 8, 16);
   EXPECT_EQ(region.bytes(), 8 * 32);
 }
 
 TEST(StreamTest, BytesAreReadAndWritten) {
   Aligned memory;
   StreamStep step;
-  step.to = Region::create(memory.bytes, 100);
+  step.to = ByteRows::create(memory.bytes, 100);
   EXPECT_EQ(step.bytes(), 200);
   step.kind = StreamStep::Fill;
   EXPECT_EQ(step.bytes(), 100);
 }
 
 /// All of the memory that a stream is to write is written, and nothing else.
-void expectWritten(const Region &region, int threads) {
+void expectWritten(const ByteRows &region, int threads) {
   Aligned memory;
   std::memset(&memory, 0x77, sizeof(memory));
-  Region to = region;
+  ByteRows to = region;
   to.data = memory.bytes + 64;
   StreamStep step;
   step.kind = StreamStep::Fill;
@@ -98,7 +98,7 @@ TEST(StreamTest, ThreadsWriteAll) {
   Aligned memory;
   for (int threads : {1, 2, 3, 7}) {
     for (int64_t bytes : {1, 63, 64, 65, 1000, 4096})
-      expectWritten(Region::create(memory.bytes, bytes), threads);
+      expectWritten(ByteRows::create(memory.bytes, bytes), threads);
     expectWritten(getTouchedLines(memory.bytes, 20, 160, 0, 64), threads);
     expectWritten(getTouchedLines(memory.bytes, 20, 320, 64, 128), threads);
   }
@@ -111,8 +111,8 @@ TEST(StreamTest, CopiesAreExact) {
     std::memcpy(&from, bytesFrom.data(), sizeof(from));
     StreamStep step;
     step.kind = StreamStep::Copy;
-    step.from = Region::create(from.bytes, bytes);
-    step.to = Region::create(to.bytes, bytes);
+    step.from = ByteRows::create(from.bytes, bytes);
+    step.to = ByteRows::create(to.bytes, bytes);
     std::vector<Stream> streams = createStreams({step});
     EXPECT_EQ(streams.front().name, "memcpy");
     for (const Stream &stream : streams)
@@ -131,7 +131,7 @@ TEST(StreamTest, ReadsMoveBytesOnce) {
   StreamStep step;
   step.kind = StreamStep::Read;
   for (int64_t bytes : {1, 64, 1000, 4096}) {
-    step.from = Region::create(memory.bytes, bytes);
+    step.from = ByteRows::create(memory.bytes, bytes);
     EXPECT_EQ(step.bytes(), bytes);
     std::vector<Stream> streams = createStreams({step});
     ASSERT_EQ(streams.size(), 2u);
@@ -172,7 +172,7 @@ TEST(StreamTest, ScaleKeepsValues) {
       std::memcpy(&memory, before.data(), sizeof(memory));
       StreamStep step;
       step.dtype = dtype;
-      step.to = Region::create(memory.bytes, bytes);
+      step.to = ByteRows::create(memory.bytes, bytes);
       for (const Stream &stream : createStreams({step}))
         for (int threads : {1, 2})
           stream.run(threads);

@@ -18,7 +18,7 @@ TEST(PairedTimesTest, SamplesAreOfOneCall) {
   PairedTimes times(1);
   std::vector<char> memory(64);
   StreamStep step;
-  step.to = Region::create(memory.data(), 64);
+  step.to = ByteRows::create(memory.data(), 64);
   std::vector<Stream> streams = {Stream{"loop", {step}, false}};
   double seconds = 0;
   for (int i = 0; i < 11; ++i)
@@ -42,8 +42,8 @@ TEST(PairedTimesTest, SamplesAreOfOneCall) {
 TEST(PairedTimesTest, FastestLimit) {
   std::vector<char> little(64), much(1 << 20);
   StreamStep small, large;
-  small.to = Region::create(little.data(), 64);
-  large.to = Region::create(much.data(), 1 << 20);
+  small.to = ByteRows::create(little.data(), 64);
+  large.to = ByteRows::create(much.data(), 1 << 20);
   std::vector<Stream> streams = {Stream{"large", {large}, false},
                                  Stream{"small", {small}, false}};
   PairedTimes times(2);

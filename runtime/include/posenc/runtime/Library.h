@@ -37,10 +37,13 @@
 
 namespace posenc::runtime {
 
+/// The value of a scalar argument, also of one of 32 bits.
 inline posenc_value scalar(int64_t value) {
   return {POSENC_SCALAR, {nullptr, POSENC_DTYPE_INVALID, 0, nullptr}, value};
 }
 
+/// The value of a tensor argument. Its data and its shape stay the caller's, and
+/// must live until the call is over.
 inline posenc_value tensor(const posenc_tensor &tensor) {
   return {POSENC_TENSOR, tensor, 0};
 }
@@ -102,6 +105,9 @@ public:
     return Argument(posenc_function_output(function, index));
   }
 
+  /// Sets `shape` to that of output `index`; of the inputs only types, shapes and
+  /// scalars count. False with `error` set as posenc_output_shape() fails, and
+  /// `shape` as it was.
   bool outputShape(const std::vector<posenc_value> &inputs, size_t index,
                    std::vector<int64_t> &shape, std::string &error) const {
     std::vector<int64_t> result(index < numOutputs() ? output(index).rank()
@@ -115,6 +121,9 @@ public:
     return true;
   }
 
+  /// Calls the function, with inputs and outputs in the order of its signature,
+  /// on memory of the caller's. An output may be exactly one of the inputs.
+  /// False with `error` set as posenc_call() fails.
   bool call(const std::vector<posenc_value> &inputs,
             const std::vector<posenc_value> &outputs,
             std::string &error) const {
@@ -144,7 +153,7 @@ public:
     return true;
   }
 
-  /// Allocates the outputs, then calls.
+  /// Allocates the outputs, then calls; `outputs` is as it was where that fails.
   bool call(const std::vector<posenc_value> &inputs,
             std::vector<Array> &outputs, std::string &error) const {
     std::vector<Array> arrays(numOutputs());
@@ -187,12 +196,16 @@ public:
   Library(const Library &) = delete;
   Library &operator=(const Library &) = delete;
 
+  /// Opens the library at `path`. An empty one with `error` set as
+  /// posenc_library_open() fails.
   static Library open(const std::string &path, std::string &error) {
     Library result;
     if (posenc_library_open(path.c_str(), &result.library))
       error = posenc_last_error();
     return result;
   }
+  /// The same for code in memory, which must outlive the library. `lookup` is
+  /// called with `ctx` before this returns, and neither is kept.
   static Library fromSymbols(const std::string &metadata,
                              posenc_symbol_lookup lookup, void *ctx,
                              std::string &error) {
@@ -206,20 +219,28 @@ public:
   explicit operator bool() const { return library != nullptr; }
   posenc_library *get() const { return library; }
 
+  /// The library's JSON, a copy; empty for an empty library.
   std::string metadata() const {
     const char *text = posenc_library_metadata(library);
     return text ? text : "";
   }
   size_t numFunctions() const { return posenc_library_num_functions(library); }
+  /// In the order of the metadata; an empty one beyond the last.
   Function function(size_t index) const {
     return Function(posenc_library_function(library, index));
   }
+  /// Valid until the library is closed. An empty one, with `error` listing those
+  /// that there are, for a name that none has.
   Function find(const std::string &name, std::string &error) const {
     Function result(posenc_library_find(library, name.c_str()));
     if (!result)
       error = posenc_last_error();
     return result;
   }
+  /// Runs the library's loops through `parallelFor` with `ctx`, both of which
+  /// must stay valid until the next such call or the close; null asks for the
+  /// default. Not while a function runs. False with `error` set for a library
+  /// without parallel loops.
   bool setParallelFor(posenc_parallel_for parallelFor, void *ctx,
                       std::string &error) {
     if (posenc_library_set_parallel_for(library, parallelFor, ctx) == POSENC_OK)
