@@ -8,15 +8,17 @@
 
 # posenc_add_kernel(NAME INPUT <file.json|file.mlir> [STATIC]
 #                   [TARGETS <cpu>...] [DTYPE <type>] [PAIRING <pairing>]
-#                   [KERNELS <function>...] [THREADS none])
+#                   [K_CACHE <kind>] [DECODE_TOKENS <n>] [QK_NORM]
+#                   [KERNELS <function>...] [THREADS none] [TUNING <file>])
 #
-# Compiles INPUT with posenc-compile when it or the compiler changes, and adds
-# the imported library NAME with the folder of its header NAME.h: a target that
-# links it calls NAME_<function>. The options are those of posenc-compile; for
-# several TARGETS the library picks at run time.
+# Compiles INPUT with posenc-compile when it, TUNING or the compiler changes,
+# and adds the imported library NAME with the folder of its header NAME.h: a
+# target that links it calls NAME_<function>. The options are those of
+# posenc-compile; for several TARGETS the library picks at run time.
 function(posenc_add_kernel name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC"
-    "INPUT;DTYPE;PAIRING;THREADS" "TARGETS;KERNELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM"
+    "INPUT;DTYPE;PAIRING;K_CACHE;DECODE_TOKENS;THREADS;TUNING"
+    "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): cannot make sense of "
       "'${ARG_UNPARSED_ARGUMENTS}${ARG_KEYWORDS_MISSING_VALUES}'")
@@ -51,15 +53,24 @@ function(posenc_add_kernel name)
   foreach(kernel IN LISTS ARG_KERNELS)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
-  foreach(option DTYPE PAIRING THREADS)
+  foreach(option DTYPE PAIRING K_CACHE DECODE_TOKENS THREADS)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
+      string(REPLACE "_" "-" flag ${flag})
       list(APPEND options "--${flag}=${ARG_${option}}")
     endif()
   endforeach()
+  if(ARG_QK_NORM)
+    list(APPEND options --qk-norm)
+  endif()
+  set(tuning)
+  if(ARG_TUNING)
+    get_filename_component(tuning "${ARG_TUNING}" ABSOLUTE)
+    list(APPEND options "--tuning=${tuning}")
+  endif()
   add_custom_command(OUTPUT "${library}" "${header}"
     COMMAND Posenc::posenc-compile "${input}" -o "${library}" ${options}
-    DEPENDS "${input}" Posenc::posenc-compile Posenc::Posenc
+    DEPENDS "${input}" ${tuning} Posenc::posenc-compile Posenc::Posenc
     COMMENT "Compiling kernels ${name}"
     VERBATIM)
   add_custom_target(${name}_kernels DEPENDS "${library}" "${header}")
