@@ -91,8 +91,9 @@ static void outline(const Part &part, func::FuncOp function,
                     Block::iterator next, SymbolTable &symbols) {
   Location loc = part.back()->getLoc();
   OpBuilder builder(part.back()->getNextNode());
+  // The names of a library's own begin with that of the library.
   auto outlined =
-      func::FuncOp::create(loc, (function.getName() + "_part").str(),
+      func::FuncOp::create(loc, ("__part_of_" + function.getName()).str(),
                            builder.getFunctionType({}, {}));
   outlined.setPrivate();
   // Inlined it would be in vain. What func.func has for this is not converted.

@@ -11,7 +11,7 @@
 // RUN:   | FileCheck %s --check-prefix=LLVM
 
 // LLVM would inline what is called once.
-// LLVM: llvm.func @many_part_0({{.*}}) attributes {passthrough = ["noinline"]
+// LLVM: llvm.func @__part_of_many_0({{.*}}) attributes {passthrough = ["noinline"]
 
 memref.global "private" constant @one : memref<1xf32> = dense<1.0>
 
@@ -42,19 +42,19 @@ func.func @few(%x: memref<?xf32>, %n: index) {
 // CHECK-NEXT: %[[LATE:.*]] = memref.alloca() : memref<1xf32>
 // CHECK-NEXT: %[[SUM:.*]] = scf.for
 // CHECK-NOT: scf.for
-// CHECK: call @many_part_0(%[[SHARED]], %[[X]], %[[N]])
-// CHECK-NEXT: call @many_part_1(%[[SHARED]], %[[N]])
-// CHECK-NEXT: call @many_part_2(%[[LATE]], %[[N]])
+// CHECK: call @__part_of_many_0(%[[SHARED]], %[[X]], %[[N]])
+// CHECK-NEXT: call @__part_of_many_1(%[[SHARED]], %[[N]])
+// CHECK-NEXT: call @__part_of_many_2(%[[LATE]], %[[N]])
 // CHECK-NEXT: memref.store %{{.*}}, %[[LATE]]
-// CHECK-NEXT: call @many_part_3(%[[X]], %[[N]])
-// CHECK-NEXT: call @many_part_4
-// CHECK-NEXT: call @many_part_5
-// CHECK-NEXT: call @many_part_6
-// CHECK-NEXT: call @many_part_7
-// CHECK-NEXT: call @many_part_8(%[[X]], %[[N]], %[[C]])
+// CHECK-NEXT: call @__part_of_many_3(%[[X]], %[[N]])
+// CHECK-NEXT: call @__part_of_many_4
+// CHECK-NEXT: call @__part_of_many_5
+// CHECK-NEXT: call @__part_of_many_6
+// CHECK-NEXT: call @__part_of_many_7
+// CHECK-NEXT: call @__part_of_many_8(%[[X]], %[[N]], %[[C]])
 // CHECK-NEXT: return %[[SUM]]
-// CHECK: func.func private @many_part_0
-// CHECK: func.func private @many_part_3(%[[X:.*]]: memref<?xf32>, %[[N:.*]]: index)
+// CHECK: func.func private @__part_of_many_0
+// CHECK: func.func private @__part_of_many_3(%[[X:.*]]: memref<?xf32>, %[[N:.*]]: index)
 // CHECK-SAME: passthrough = ["noinline"]
 // CHECK-DAG: %[[F:.*]] = arith.constant 1.0
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0
@@ -63,7 +63,7 @@ func.func @few(%x: memref<?xf32>, %n: index) {
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: memref.load %[[OWN]][%[[C0]]]
 // CHECK: return
-// CHECK: func.func private @many_part_8
+// CHECK: func.func private @__part_of_many_8
 // CHECK: scf.if
 // CHECK-NEXT: scf.for
 func.func @many(%x: memref<?xf32>, %n: index, %c: i1) -> f32 {
@@ -103,15 +103,15 @@ func.func @many(%x: memref<?xf32>, %n: index, %c: i1) -> f32 {
   return %s : f32
 }
 
-func.func private @many_part()
+func.func private @__part_of_many()
 
 // Of a loop that is within another, too; what is on the stack outside of that
 // stays there.
 // CHECK-LABEL: func.func @nested
 // CHECK: %[[OUTER:.*]] = memref.alloca()
 // CHECK: scf.for
-// CHECK-NEXT: call @nested_part(%[[OUTER]], %{{.*}})
-// CHECK: call @nested_part_16
+// CHECK-NEXT: call @__part_of_nested(%[[OUTER]], %{{.*}})
+// CHECK: call @__part_of_nested_16
 // CHECK-NEXT: }
 // CHECK-NEXT: return
 func.func @nested(%n: index) {
