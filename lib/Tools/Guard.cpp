@@ -36,11 +36,9 @@ static void onCrash(int signal) {
 }
 
 static void handleCrashes() {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if LLVM_ADDRESS_SANITIZER_BUILD
   // Its report says more, and no test takes that for an error of the user's.
   return;
-#endif
 #endif
   struct sigaction action = {};
   action.sa_handler = onCrash;

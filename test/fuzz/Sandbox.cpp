@@ -29,12 +29,6 @@
 using namespace posenc::fuzz;
 using Clock = std::chrono::steady_clock;
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POSENC_ADDRESS_SANITIZER
-#endif
-#endif
-
 namespace {
 
 /// What a child tells its parent, in memory that both have.
@@ -138,7 +132,7 @@ static Child startChild(Range range, const MakeBody &makeBody,
   dup2(child.log, STDERR_FILENO);
   rlimit none = {};
   setrlimit(RLIMIT_CORE, &none);
-#ifndef POSENC_ADDRESS_SANITIZER
+#if !LLVM_ADDRESS_SANITIZER_BUILD
   rlimit memory = {options.memory, options.memory};
   setrlimit(RLIMIT_AS, &memory);
 #endif
