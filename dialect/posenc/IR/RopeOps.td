@@ -141,8 +141,8 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
 
     Folds: `rope(x, 0) = x` for `att = 1`; `rope(rope(x, p), q) = rope(x, p+q)`
     for `att = 1` and otherwise equal attributes, the sum taken in i64, where it
-    wraps if positions are beyond 2^62; a rope
-    followed by its inverse at the same positions is `x` for any `att`.
+    wraps if positions are beyond 2^62; a rope followed by its inverse at the
+    same positions is `x` for any `att`.
 
     Constraints:
     - (rope_c1) inputs and destinations are as many, at least one and at most
