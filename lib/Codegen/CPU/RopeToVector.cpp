@@ -121,8 +121,6 @@ static void rotateRows(OpBuilder &builder, Location loc,
       rowDims.push_back(dim);
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
-    // Those of heads begin at like places of pages, as what is streamed must
-    // not.
     bool inStreams = block.count && access != Access::Cached &&
                      !(block.rowsAreApart &&
                        sizes.empty()) &&
