@@ -122,8 +122,7 @@ static void rotateRows(OpBuilder &builder, Location loc,
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
     bool inStreams = block.count && access != Access::Cached &&
-                     !(block.rowsAreApart &&
-                       sizes.empty()) &&
+                     !(block.rowsAreApart && sizes.empty()) &&
                      rotation.isOfWholeRows(cast<MemRefType>(init.getType())) &&
                      isTakenInStreams(cast<MemRefType>(init.getType()), dims,
                                       block.positions);
