@@ -2,9 +2,11 @@
 SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 BIN = $(BUILD)/bin
 
-.PHONY: all setup build demo bench test test-asan docs clean
+.PHONY: all setup build demo bench test check test-asan test-exhaustive \
+        install uninstall docs clean
 
 all: build
 
@@ -27,11 +29,35 @@ test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
 	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS)
 
+# Each function of math for every f32, which takes about two hours on two cores.
+# POSENC_EXHAUSTIVE_STEP=N takes each Nth number; docs/numerics.md has results.
+test-exhaustive: build
+	@cmake --build $(BUILD) -j $(JOBS) --target PosencExhaustiveTests
+	@$(BUILD)/test/unit/PosencExhaustiveTests --gtest_brief=1
+
+# The tests of the inner loop, in less than 3 minutes: each stage of the compiler
+# on short inputs, without measurements, other CPUs, GPUs and exhaustive checks.
+CHECK_LIT = IR Transforms Conversion Pipelines Frontend Codegen Compile \
+            Run/inputs.test Run/library.test Run/attention.mlir Run/reference.mlir
+CHECK_UNITS = PosencIRTests PosencFrontendTests PosencReferenceTests \
+              PosencRuntimeTests
+check: build
+	@cmake --build $(BUILD) -j $(JOBS) --target $(CHECK_UNITS)
+	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS) \
+	  $(CHECK_LIT:%=--lit-root=$(BUILD)/test/%) \
+	  $(CHECK_UNITS:%=--unit=$(BUILD)/test/unit/%)
+
 # Address and undefined-behaviour sanitizers over this project's own code.
 test-asan: setup
 	@cmake -S . -B $(BUILD)-asan --preset asan > /dev/null
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
 	@python3 test/run-tests.py --build-dir $(BUILD)-asan -j $(JOBS)
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall:
+	@cmake -DPREFIX=$(DESTDIR)$(PREFIX) -P cmake/Uninstall.cmake
 
 docs: build
 	@cmake --build $(BUILD) --target posenc-docs

@@ -9,7 +9,8 @@
 # posenc_add_kernel(NAME INPUT <file.json|file.mlir> [STATIC]
 #                   [TARGETS <cpu>...] [DTYPE <type>] [PAIRING <pairing>]
 #                   [K_CACHE <kind>] [DECODE_TOKENS <n>] [QK_NORM]
-#                   [KERNELS <function>...] [THREADS none] [TUNING <file>])
+#                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
+#                   [STACK_LIMIT <bytes>])
 #
 # Compiles INPUT with posenc-compile when it, TUNING or the compiler changes,
 # and adds the imported library NAME with the folder of its header NAME.h: a
@@ -17,7 +18,7 @@
 # posenc-compile; for several TARGETS the library picks at run time.
 function(posenc_add_kernel name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM"
-    "INPUT;DTYPE;PAIRING;K_CACHE;DECODE_TOKENS;THREADS;TUNING"
+    "INPUT;DTYPE;PAIRING;K_CACHE;DECODE_TOKENS;THREADS;TUNING;STACK_LIMIT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): cannot make sense of "
@@ -53,7 +54,7 @@ function(posenc_add_kernel name)
   foreach(kernel IN LISTS ARG_KERNELS)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
-  foreach(option DTYPE PAIRING K_CACHE DECODE_TOKENS THREADS)
+  foreach(option DTYPE PAIRING K_CACHE DECODE_TOKENS THREADS STACK_LIMIT)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
       string(REPLACE "_" "-" flag ${flag})

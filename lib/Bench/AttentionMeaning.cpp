@@ -63,9 +63,10 @@ void mlir::posenc::readAttention(AttentionOp op, Meaning &meaning) {
     read.lengths = find(op.getLengths());
   for (Value starts : op.getCuSeqlens())
     read.starts.push_back(find(starts));
+  if (op.getBlockTable())
+    read.blockTable = find(op.getBlockTable());
   if (!areArguments)
     return;
-  read.isPaged = static_cast<bool>(op.getBlockTable());
   read.queryHeadDim = op.getQueryHeadDim();
   read.queryTokenDim = op.getQueryTokenDim();
   read.keyTokenDim = op.getKeyTokenDim();

@@ -149,9 +149,9 @@ static void addReads(const AttentionMeaning &meaning,
     visible += entry.keys - entry.firstKey;
     isWhole &= entry.keys == size && entry.firstKey == 0;
   }
-  bool isCache = !meaning.isPaged && meaning.starts.size() < 2;
+  bool isCache = !meaning.blockTable && meaning.starts.size() < 2;
   if (!isCache || isWhole) {
-    int64_t tokens = size * (meaning.isPaged ? shape[0] : 1);
+    int64_t tokens = size * (meaning.blockTable ? shape[0] : 1);
     int64_t read = isCache ? bytes : bytes / tokens * std::min(visible, tokens);
     return addRead(array, ByteRows::create(array.data(), read), steps);
   }

@@ -35,13 +35,19 @@ std::unique_ptr<BenchKernel> BenchKernel::create(const Case &from) {
   if (!code)
     return nullptr;
   std::unique_ptr<BenchKernel> kernel(new BenchKernel(std::move(*code)));
+  kernel->threads =
+      std::max(*std::max_element(from.threads.begin(), from.threads.end()),
+               kMostVerifiedThreads);
   llvm::Error error = kernel->makeInputs(from);
   if (!error)
     error = from.viewHeads.empty() ? kernel->makeOutputs(from.inPlace)
-                                   : kernel->bindViews(from.viewHeads);
-  if (!error)
-    error = kernel->makeWorkspace(
-        *std::max_element(from.threads.begin(), from.threads.end()));
+                                   : kernel->makeViews(from.viewHeads);
+  if (!error) {
+    llvm::Expected<Call> own = kernel->bind(kernel->code);
+    error = own.takeError();
+    if (!error)
+      kernel->own = std::move(*own);
+  }
   if (error) {
     llvm::errs() << "error: " << from.function << ": "
                  << llvm::toString(std::move(error)) << "\n";
@@ -126,8 +132,6 @@ llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
       written.back().source = ByteRows::create(
           counterpart->data(), static_cast<int64_t>(array->sizeInBytes()));
   }
-  entry = code.entry;
-  makeWords();
   return llvm::Error::success();
 }
 
@@ -149,52 +153,8 @@ static int64_t toWord(const void *address) {
   return static_cast<int64_t>(reinterpret_cast<intptr_t>(address));
 }
 
-void BenchKernel::makeWords() {
-  for (const Input &input : inputs)
-    words.push_back(input.isScalar ? input.scalar : toWord(input.array.data()));
-  for (const Written &output : written)
-    words.push_back(toWord(output.array->data()));
-  auto findSize = [&](const std::string &name) -> int64_t {
-    for (auto [number, input] : llvm::enumerate(inputs)) {
-      runtime::Argument argument = code.function.input(number);
-      for (int32_t dim = 0; dim < argument.rank(); ++dim)
-        if (argument.sizeName(dim) == name)
-          return input.array.shape()[dim];
-    }
-    for (auto [number, shape] : llvm::enumerate(outputShapes)) {
-      runtime::Argument argument = code.function.output(number);
-      for (int32_t dim = 0; dim < argument.rank(); ++dim)
-        if (argument.sizeName(dim) == name)
-          return shape[dim];
-    }
-    return 0;
-  };
-  const posenc_function *function = code.function.get();
-  numSizes = posenc_function_num_sizes(function);
-  for (size_t i = 0; i < numSizes; ++i)
-    words.push_back(findSize(posenc_function_size_name(function, i)));
-}
-
-/// Scratch memory for as many threads as will run.
-llvm::Error BenchKernel::makeWorkspace(int threads) {
-  if (!code.workspaceEntry || entry != code.entry)
-    return llvm::Error::success();
-  setKernelThreads(std::max(threads, kMostVerifiedThreads));
-  int64_t bytes = runtime::dispatch<int64_t>(
-      code.workspaceEntry, words.data() + words.size() - numSizes, numSizes);
-  llvm::Expected<runtime::Array> array =
-      allocateArray(POSENC_I8, {std::max<int64_t>(bytes, 1)});
-  if (!array)
-    return array.takeError();
-  workspace = std::move(*array);
-  words.push_back(toWord(workspace.data()));
-  return llvm::Error::success();
-}
-
 /// The inputs are a buffer, of which the tensors are parts, and the positions.
-llvm::Error BenchKernel::bindViews(llvm::ArrayRef<int64_t> heads) {
-  if (!code.tensorEntry)
-    return llvm::createStringError("there is no entry for DLPack tensors");
+llvm::Error BenchKernel::makeViews(llvm::ArrayRef<int64_t> heads) {
   const runtime::Array &buffer = inputs.front().array;
   std::vector<int64_t> tensors;
   int64_t firstHead = 0;
@@ -203,12 +163,11 @@ llvm::Error BenchKernel::bindViews(llvm::ArrayRef<int64_t> heads) {
     outputShapes.push_back({buffer.shape()[0], count, buffer.shape()[2]});
     firstHead += count;
   }
-  words = tensors;
-  words.push_back(toWord(views.add(inputs.back().array)));
-  llvm::append_range(words, tensors);
+  tensorWords = tensors;
+  tensorWords.push_back(toWord(views.add(inputs.back().array)));
+  llvm::append_range(tensorWords, tensors);
   // No message is wanted.
-  words.insert(words.end(), {0, 0});
-  entry = code.tensorEntry;
+  tensorWords.insert(tensorWords.end(), {0, 0});
 
   int64_t row = static_cast<int64_t>(buffer.sizeInBytes()) / buffer.shape()[0];
   ByteRows region;
@@ -221,30 +180,122 @@ llvm::Error BenchKernel::bindViews(llvm::ArrayRef<int64_t> heads) {
 }
 
 //===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+static bool haveSameType(runtime::Argument a, runtime::Argument b) {
+  if (a.isScalar() != b.isScalar() || a.dtype() != b.dtype() ||
+      a.rank() != b.rank())
+    return false;
+  for (int32_t dim = 0; dim < a.rank(); ++dim)
+    if (a.size(dim) != b.size(dim))
+      return false;
+  return true;
+}
+
+llvm::Error BenchKernel::checkSignature(const CaseLibrary &other) const {
+  runtime::Function mine = code.function, its = other.function;
+  bool isSame = mine.numInputs() == its.numInputs() &&
+                mine.numOutputs() == its.numOutputs();
+  for (size_t i = 0; isSame && i < mine.numInputs(); ++i)
+    isSame = haveSameType(mine.input(i), its.input(i));
+  for (size_t i = 0; isSame && i < mine.numOutputs(); ++i)
+    isSame = haveSameType(mine.output(i), its.output(i));
+  if (isSame)
+    return llvm::Error::success();
+  return llvm::createStringError("the function '" + its.name() +
+                                 "' has another signature");
+}
+
+/// Scratch memory for as many threads as will run.
+llvm::Error BenchKernel::makeWorkspace(const CaseLibrary &library,
+                                       size_t numSizes, Call &call) const {
+  if (!library.workspaceEntry)
+    return llvm::Error::success();
+  setKernelThreads(threads);
+  int64_t bytes = runtime::dispatch<int64_t>(
+      library.workspaceEntry, call.words.data() + call.words.size() - numSizes,
+      numSizes);
+  llvm::Expected<runtime::Array> array =
+      allocateArray(POSENC_I8, {std::max<int64_t>(bytes, 1)});
+  if (!array)
+    return array.takeError();
+  call.workspace = std::move(*array);
+  call.words.push_back(toWord(call.workspace.data()));
+  return llvm::Error::success();
+}
+
+llvm::Expected<BenchKernel::Call>
+BenchKernel::bind(const CaseLibrary &other) const {
+  if (llvm::Error error = checkSignature(other))
+    return std::move(error);
+  Call call;
+  if (!tensorWords.empty()) {
+    if (!other.tensorEntry)
+      return llvm::createStringError("there is no entry for DLPack tensors");
+    call.entry = other.tensorEntry;
+    call.words = tensorWords;
+    return call;
+  }
+  call.entry = other.entry;
+  runtime::CallArguments scalars;
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    if (input.isReal)
+      scalars.addReal(other.function.input(number).dtype(), input.real);
+    else
+      call.words.push_back(input.isScalar ? input.scalar
+                                          : toWord(input.array.data()));
+  }
+  if (scalars.numReals > 0)
+    call.reals.assign(std::begin(scalars.reals), std::end(scalars.reals));
+  for (const Written &output : written)
+    call.words.push_back(toWord(output.array->data()));
+  auto findSize = [&](const std::string &name) -> int64_t {
+    for (auto [number, input] : llvm::enumerate(inputs)) {
+      runtime::Argument argument = other.function.input(number);
+      for (int32_t dim = 0; dim < argument.rank(); ++dim)
+        if (argument.sizeName(dim) == name)
+          return input.array.shape()[dim];
+    }
+    for (auto [number, shape] : llvm::enumerate(outputShapes)) {
+      runtime::Argument argument = other.function.output(number);
+      for (int32_t dim = 0; dim < argument.rank(); ++dim)
+        if (argument.sizeName(dim) == name)
+          return shape[dim];
+    }
+    return 0;
+  };
+  const posenc_function *function = other.function.get();
+  size_t numSizes = posenc_function_num_sizes(function);
+  for (size_t i = 0; i < numSizes; ++i)
+    call.words.push_back(findSize(posenc_function_size_name(function, i)));
+  if (llvm::Error error = makeWorkspace(other, numSizes, call))
+    return std::move(error);
+  return call;
+}
+
+//===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
 
-int32_t BenchKernel::call() const {
-  return runtime::dispatch<int32_t>(entry, words.data(), words.size());
+static int32_t run(const BenchKernel::Call &code) {
+  return runtime::dispatch<int32_t>(
+      code.entry, code.words.data(), code.words.size(),
+      code.reals.empty() ? nullptr : code.reals.data());
 }
 
-double BenchKernel::measure(int64_t calls) const {
-  return measureSeconds([&] {
-    for (int64_t i = 0; i < calls; ++i)
-      call();
-  });
-}
+int32_t BenchKernel::call() const { return run(own); }
 
-double BenchKernel::measure(int64_t calls, const CaseLibrary &other) const {
+double BenchKernel::measure(int64_t calls, const Call &code) {
   return measureSeconds([&] {
     for (int64_t i = 0; i < calls; ++i)
-      runtime::dispatch<int32_t>(other.entry, words.data(), words.size());
+      run(code);
   });
 }
 
 /// A call through the runtime, which checks all that the C entry does not.
 llvm::Error BenchKernel::checkCall() const {
-  if (entry != code.entry)
+  if (!tensorWords.empty())
     return llvm::Error::success();
   std::vector<posenc_value> values, results;
   for (const Input &input : inputs)
@@ -257,36 +308,70 @@ llvm::Error BenchKernel::checkCall() const {
              : llvm::createStringError(error);
 }
 
-llvm::Expected<BenchKernel::Verification> BenchKernel::verify() {
+namespace {
+/// The memory that calls write, to be put back as it was.
+class SavedMemory {
+public:
+  void add(const runtime::Array &array) {
+    const char *data = array.dataAs<char>();
+    copies.push_back({data, data + array.sizeInBytes()});
+    arrays.push_back(&array);
+  }
+  void restore() const {
+    for (auto [array, copy] : llvm::zip_equal(arrays, copies))
+      if (!copy.empty())
+        std::memcpy(array->data(), copy.data(), copy.size());
+  }
+  uint64_t getHash() const {
+    uint64_t hash = 0;
+    for (const runtime::Array *array : arrays)
+      hash = hash * 31 + llvm::xxh3_64bits(llvm::ArrayRef(
+                             array->dataAs<uint8_t>(), array->sizeInBytes()));
+    return hash;
+  }
+
+private:
+  std::vector<const runtime::Array *> arrays;
+  std::vector<std::vector<char>> copies;
+};
+} // namespace
+
+llvm::Expected<BenchKernel::Verification> BenchKernel::verify() const {
+  SavedMemory memory;
+  for (const Written &output : written)
+    memory.add(*output.array);
+  llvm::Error error = checkCall();
+  memory.restore();
+  if (error)
+    return std::move(error);
+  return verify(own);
+}
+
+llvm::Expected<BenchKernel::Verification>
+BenchKernel::verify(const Call &code) const {
   // A call in place eats its own input. What is not written otherwise must not
   // look as if it were.
-  std::vector<std::vector<char>> before;
+  SavedMemory memory;
   for (const Written &output : written) {
-    const char *data = output.array->dataAs<char>();
-    size_t bytes = output.array->sizeInBytes();
-    before.push_back(output.inPlace ? std::vector<char>(data, data + bytes)
-                                    : std::vector<char>(bytes, 0x55));
+    if (!output.inPlace && output.array->sizeInBytes() > 0)
+      std::memset(output.array->data(), 0x55, output.array->sizeInBytes());
+    memory.add(*output.array);
   }
-  if (llvm::Error error = checkCall())
-    return std::move(error);
   Verification result = {true, 0};
   bool isFirst = true;
   for (int threads : {1, 2, 3, kMostVerifiedThreads, 1}) {
-    for (auto [output, bytes] : llvm::zip(written, before))
-      if (!bytes.empty())
-        std::memcpy(output.array->data(), bytes.data(), bytes.size());
+    memory.restore();
     setKernelThreads(threads);
-    if (int32_t status = call())
+    if (int32_t status = run(code)) {
+      memory.restore();
       return llvm::createStringError("the kernel fails with " + Twine(status));
-    uint64_t hash = 0;
-    for (const Written &output : written)
-      hash = hash * 31 +
-             llvm::xxh3_64bits(llvm::ArrayRef(output.array->dataAs<uint8_t>(),
-                                              output.array->sizeInBytes()));
+    }
+    uint64_t hash = memory.getHash();
     result.isStable &= isFirst || hash == result.hash;
     result.hash = hash;
     isFirst = false;
   }
+  memory.restore();
   return result;
 }
 

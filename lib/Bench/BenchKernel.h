@@ -25,20 +25,35 @@ public:
   /// Null after an error, which is printed.
   static std::unique_ptr<BenchKernel> create(const Case &from);
 
+  /// One library's entry point for the function, and the words that it takes.
+  struct Call {
+    void *entry = nullptr;
+    std::vector<int64_t> words;
+    /// Those that are floating-point numbers; empty if there are none.
+    std::vector<double> reals;
+    /// Scratch memory for entry points that take some.
+    ::posenc::runtime::Array workspace;
+  };
+  /// Binds another library's code for the same function to the memory of this
+  /// kernel. An error where that code takes other arguments.
+  llvm::Expected<Call> bind(const CaseLibrary &other) const;
+
   /// Whether runs on 1, 2, 3, 5 and again 1 threads write the same bits; these
-  /// as a hash. An error where the kernel fails.
+  /// as a hash. An error where the kernel fails. The memory is left as it was.
   struct Verification {
     bool isStable;
     uint64_t hash;
   };
-  llvm::Expected<Verification> verify();
+  llvm::Expected<Verification> verify() const;
+  /// The same of other code, which is not called through the runtime.
+  llvm::Expected<Verification> verify(const Call &code) const;
 
   /// Calls the function and returns its status.
   int32_t call() const;
   /// The seconds of this many calls.
-  double measure(int64_t calls) const;
-  /// The same of another library's code for the same function and arguments.
-  double measure(int64_t calls, const CaseLibrary &other) const;
+  double measure(int64_t calls) const { return measure(calls, own); }
+  /// The same of other code, which bind() has returned.
+  static double measure(int64_t calls, const Call &code);
 
   /// The least that any kernel has to do with the memory of this one.
   llvm::Expected<std::vector<StreamStep>> getSteps(LimitKind kind) const;
@@ -73,9 +88,10 @@ private:
   explicit BenchKernel(CaseLibrary code) : code(std::move(code)) {}
   llvm::Error makeInputs(const Case &from);
   llvm::Error makeOutputs(bool wantsInPlace);
-  llvm::Error makeWorkspace(int threads);
-  llvm::Error bindViews(llvm::ArrayRef<int64_t> heads);
-  void makeWords();
+  llvm::Error makeViews(llvm::ArrayRef<int64_t> heads);
+  llvm::Error checkSignature(const CaseLibrary &other) const;
+  llvm::Error makeWorkspace(const CaseLibrary &library, size_t numSizes,
+                            Call &call) const;
   llvm::Error checkCall() const;
   ByteRows getRegion(size_t output, bool inPlace) const;
   llvm::Expected<std::vector<StreamStep>> getWriteSteps(LimitKind kind) const;
@@ -85,14 +101,16 @@ private:
   std::vector<Input> inputs;
   /// Without data where the output is in place.
   std::vector<::posenc::runtime::Array> outputs;
-  ::posenc::runtime::Array workspace;
   std::vector<std::vector<int64_t>> outputShapes;
   TensorViews views;
+  /// Arguments of the entry point for DLPack tensors; empty where the C entry
+  /// point is called.
+  std::vector<int64_t> tensorWords;
   std::vector<Written> written;
-  /// What is called, and its arguments.
-  void *entry = nullptr;
-  std::vector<int64_t> words;
-  size_t numSizes = 0;
+  /// The most threads that it is called on.
+  int threads = 1;
+  /// This kernel's own code.
+  Call own;
 };
 
 } // namespace mlir::posenc

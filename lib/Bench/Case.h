@@ -25,7 +25,9 @@ struct CaseInput {
     Iota,     ///< along the last dimension
     Shuffled, ///< the same numbers in random order
     Grid,     ///< a half, a quarter ... of them in each row, as in an image
-    Constant  ///< always `constant`
+    Constant, ///< always `constant`
+    Starts,   ///< from 0 to `constant`, evenly spaced, as cu_seqlens
+    Blocks    ///< 0 to `constant` - 1, over and over, as a block table
   };
   posenc_dtype dtype = POSENC_F32;
   std::vector<int64_t> shape;
@@ -73,6 +75,11 @@ struct Case {
   /// with, if not empty.
   std::string plain;
   std::vector<int> threads = {1};
+  /// Where to keep the library that is compiled, if not empty.
+  std::string keptLibrary;
+  /// A library of the same function to compare with, if not empty. The file
+  /// need not exist.
+  std::string baselineLibrary;
 };
 
 /// One text for several shapes: "1x16x32+8x128" where they differ in one

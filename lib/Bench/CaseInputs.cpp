@@ -69,6 +69,17 @@ static llvm::Error fillArray(const runtime::Array &array,
   }
   if (values == CaseInput::Random)
     return fillRepeated(array, seed);
+  if (values == CaseInput::Starts || values == CaseInput::Blocks) {
+    int64_t count = array.numElements();
+    std::vector<int64_t> all(count);
+    for (int64_t i = 0; i < count; ++i)
+      all[i] = values == CaseInput::Starts
+                   ? i * wanted.constant / std::max<int64_t>(count - 1, 1)
+                   : i % std::max<int64_t>(wanted.constant, 1);
+    if (count)
+      storePositions(array, all, /*isHalved=*/false);
+    return llvm::Error::success();
+  }
   std::vector<int64_t> row(array.shape().empty() ? 1 : array.shape().back());
   for (size_t i = 0; i < row.size(); ++i)
     row[i] = static_cast<int64_t>(i);
@@ -89,6 +100,8 @@ mlir::posenc::createCaseInputs(llvm::ArrayRef<CaseInput> inputs) {
     input.isScalar = wanted.scalar.has_value();
     if (input.isScalar) {
       input.scalar = *wanted.scalar;
+      input.real = static_cast<double>(*wanted.scalar);
+      input.isReal = wanted.dtype == POSENC_F64 || wanted.dtype == POSENC_F32;
     } else {
       llvm::Expected<runtime::Array> array =
           allocateArray(wanted.dtype, wanted.shape);
@@ -118,7 +131,7 @@ getInputs(runtime::Function function,
     input.dtype = argument.dtype();
     input.values = isInteger(input.dtype) ? CaseInput::Iota : CaseInput::Random;
     if (argument.isScalar())
-      input.scalar = sizes.at(argument.name());
+      input.scalar = argument.isReal() ? 1 : sizes.at(argument.name());
     for (int32_t dim = 0; dim < argument.rank(); ++dim) {
       std::string name = argument.sizeName(dim);
       input.shape.push_back(name.empty() ? argument.size(dim) : sizes.at(name));
@@ -159,6 +172,47 @@ static int64_t getOutputBytes(runtime::Function function,
   return total;
 }
 
+std::optional<AttentionMeaning>
+mlir::posenc::guessAttention(runtime::Function function) {
+  auto find = [&](std::initializer_list<llvm::StringRef> names) {
+    for (size_t i = 0; i < function.numInputs(); ++i)
+      if (llvm::is_contained(names, llvm::StringRef(function.input(i).name())))
+        return std::optional<size_t>(i);
+    return std::optional<size_t>();
+  };
+  std::optional<size_t> query = find({"q", "query"}),
+                        key = find({"k", "key", "k_cache", "k_pages"}),
+                        value = find({"v", "value", "v_cache", "v_pages"});
+  if (!query || !key || !value)
+    return std::nullopt;
+  // The first dimension behind the batch that is dynamic, else that is 1.
+  auto findTokenDim = [&](size_t number) -> unsigned {
+    runtime::Argument argument = function.input(number);
+    int32_t isBatched = argument.rank() > 3;
+    for (int64_t size : {int64_t(POSENC_DYNAMIC), int64_t(1)})
+      for (int32_t dim = isBatched; dim < argument.rank(); ++dim)
+        if (argument.size(dim) == size)
+          return dim;
+    return isBatched;
+  };
+  AttentionMeaning guessed;
+  guessed.query = *query;
+  guessed.key = *key;
+  guessed.value = *value;
+  guessed.queryTokenDim = findTokenDim(*query);
+  guessed.keyTokenDim = findTokenDim(*key);
+  // Heads and tokens are the dimensions between the batch and the lanes.
+  int32_t isBatched = function.input(*query).rank() > 3;
+  guessed.queryHeadDim = 2 * isBatched + 1 - guessed.queryTokenDim;
+  guessed.lengths = find({"lengths"});
+  guessed.blockTable = find({"block_table"});
+  if (std::optional<size_t> starts = find({"cu_seqlens"}))
+    guessed.starts.push_back(*starts);
+  guessed.isDecode = guessed.lengths && guessed.starts.empty() &&
+                     function.input(*query).size(guessed.queryTokenDim) == 1;
+  return guessed;
+}
+
 /// Chooses the dynamic numbers of queries and keys, where others are 1.
 static std::vector<CaseInput>
 getAttentionInputs(runtime::Function function, const AttentionMeaning &meaning,
@@ -187,11 +241,35 @@ getAttentionInputs(runtime::Function function, const AttentionMeaning &meaning,
   }
   choose(meaning.query, meaning.queryTokenDim, tokens);
   choose(meaning.key, meaning.keyTokenDim, keys);
+  // One sequence, and pages that no two blocks share.
+  for (size_t starts : meaning.starts)
+    choose(starts, 0, 2);
+  if (meaning.blockTable) {
+    constexpr int64_t slots = 16;
+    choose(meaning.key, meaning.keyTokenDim, slots);
+    int64_t ofPage =
+        getInputs(function, sizes)[meaning.key].shape[meaning.keyTokenDim];
+    int64_t blocks = llvm::divideCeil(keys, std::max<int64_t>(ofPage, 1));
+    choose(*meaning.blockTable, 1, blocks);
+    choose(meaning.key, 0, blocks);
+  }
   std::vector<CaseInput> inputs = getInputs(function, sizes);
+  int64_t capacity = inputs[meaning.key].shape[meaning.keyTokenDim];
+  if (meaning.blockTable) {
+    CaseInput &table = inputs[*meaning.blockTable];
+    table.values = CaseInput::Blocks;
+    table.constant = inputs[meaning.key].shape[0];
+    capacity *= table.shape.back();
+  }
   if (meaning.lengths) {
     inputs[*meaning.lengths].values = CaseInput::Constant;
-    inputs[*meaning.lengths].constant =
-        inputs[meaning.key].shape[meaning.keyTokenDim];
+    inputs[*meaning.lengths].constant = capacity;
+  }
+  for (auto [number, starts] : llvm::enumerate(meaning.starts)) {
+    inputs[starts].values = CaseInput::Starts;
+    inputs[starts].constant =
+        number == 0 ? inputs[meaning.query].shape[meaning.queryTokenDim]
+                    : inputs[meaning.key].shape[meaning.keyTokenDim];
   }
   return inputs;
 }
@@ -208,13 +286,15 @@ mlir::posenc::getDefaultInputs(runtime::Function function,
   };
   for (size_t i = 0; i < function.numInputs(); ++i) {
     runtime::Argument argument = function.input(i);
-    if (argument.isScalar())
+    if (argument.isScalar() && !argument.isReal())
       see(argument.name());
     for (int32_t dim = 0; dim < argument.rank(); ++dim)
       see(argument.sizeName(dim));
   }
-  if (meaning.attention)
-    return getAttentionInputs(function, *meaning.attention, std::move(sizes));
+  std::optional<AttentionMeaning> attention =
+      meaning.attention ? meaning.attention : guessAttention(function);
+  if (attention)
+    return getAttentionInputs(function, *attention, std::move(sizes));
   constexpr int64_t least = 4096, most = int64_t(1) << 24;
   int64_t bytes = std::max<int64_t>(
       getOutputBytes(function, meaning, getInputs(function, sizes)), 1);

@@ -19,6 +19,12 @@ namespace mlir::posenc {
 llvm::Expected<std::vector<Input>>
 createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
+/// What the names of arguments tell of a compiled library, which does not say
+/// what its functions compute: they are those of a config's functions. A window
+/// has no name: of one query, all keys count as read.
+std::optional<AttentionMeaning>
+guessAttention(::posenc::runtime::Function function);
+
 /// Arguments for any function: one batch of as many tokens as make about
 /// `outputBytes` or, if that is 0, as need memory beyond what caches hold;
 /// positions one after the other. Attention gets 1024 tokens or, if it has one

@@ -8,6 +8,8 @@
 
 #include "CaseLibrary.h"
 
+#include "CaseInputs.h"
+#include "OutputFiles.h"
 #include "Threads.h"
 #include "posenc/Run/Kernels.h"
 #include "posenc/Tools/Compile.h"
@@ -70,6 +72,24 @@ static bool compile(const Case &from, const std::string &source,
   return compileMain(static_cast<int>(argv.size()), argv.data()) == 0;
 }
 
+/// Copies a library to where it is kept; false after an error, which is
+/// printed.
+static bool keep(const std::string &library, const std::string &path) {
+  auto content = llvm::MemoryBuffer::getFile(library);
+  if (!content) {
+    fail("cannot read '" + library + "': " + content.getError().message());
+    return false;
+  }
+  OutputFiles files;
+  llvm::Error error = files.add(path, (*content)->getBuffer()).takeError();
+  if (!error)
+    error = files.commit();
+  if (!error)
+    return true;
+  fail(llvm::toString(std::move(error)));
+  return false;
+}
+
 /// Runs the chunks of a kernel that starts no threads itself on ours.
 static void runChunks(void *context, void (*body)(void *arg, int64_t i),
                       void *arg, int64_t n) {
@@ -110,7 +130,8 @@ std::optional<CaseLibrary> CaseLibrary::open(const Case &from) {
       if (std::error_code error = writeText(source, from.module))
         return fail("cannot write '" + source + "': " + error.message());
     }
-    if (!compile(from, source, path, opened.meaning))
+    if (!compile(from, source, path, opened.meaning) ||
+        (!from.keptLibrary.empty() && !keep(path, from.keptLibrary)))
       return std::nullopt;
   }
   opened.library = runtime::Library::open(path, error);
@@ -125,6 +146,10 @@ std::optional<CaseLibrary> CaseLibrary::open(const Case &from) {
   opened.meaning.family = from.function;
   opened.meaning.variant = "kernel";
   opened.meaning.results.resize(opened.function.numOutputs());
+  // Whether a prefill is causal its arguments do not tell.
+  if (auto attention = guessAttention(opened.function);
+      attention && attention->isDecode)
+    opened.meaning.attention = std::move(attention);
   auto file = llvm::MemoryBuffer::getFile(path);
   bool hasThreads = file && (*file)->getBuffer().contains("libgomp");
   // One without parallel loops runs on one thread, whatever is asked for.

@@ -21,10 +21,9 @@ namespace mlir::posenc {
 /// what tells which query sees which key.
 struct AttentionMeaning {
   size_t query = 0, key = 0, value = 0;
-  std::optional<size_t> lengths;
+  std::optional<size_t> lengths, blockTable;
   /// Where queries and, in a second list, keys of batch entries start.
   std::vector<size_t> starts;
-  bool isPaged = false;
   unsigned queryHeadDim = 0, queryTokenDim = 0, keyTokenDim = 0;
   /// One query of each batch entry, against a cache.
   bool isDecode = false;

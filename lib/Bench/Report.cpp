@@ -106,6 +106,9 @@ void Table::print(const Run &run) {
     os << llvm::formatv("  a tile {0:f2} of plain", ratio);
   if (double ratio = get(kOverOurs))
     os << llvm::formatv("  {0:f2} of posenc's time", ratio);
+  if (double ratio = get(kOverBaseline))
+    os << llvm::formatv("  {0:f3} of the baseline's speed, {1} bits", ratio,
+                        get(kSameBits) ? "equal" : "other");
   os << "\n";
 }
 

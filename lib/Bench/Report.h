@@ -20,9 +20,13 @@ inline constexpr const char *kFlopsPerSecond = "flops_per_second";
 inline constexpr const char *kLimit = "limit";
 inline constexpr const char *kFraction = "fraction_of_limit";
 // Of attention with something more: the time for each visited tile over that
-// of the plain form. Of a peer: its time over ours.
+// of the plain form. Of a peer: its time over ours. With a baseline: how many
+// times as fast as the baseline the kernel is, and 1 where both have the same
+// results bit by bit, else 0.
 inline constexpr const char *kOverPlain = "tile_time_over_plain";
 inline constexpr const char *kOverOurs = "time_over_posenc";
+inline constexpr const char *kOverBaseline = "speed_over_baseline";
+inline constexpr const char *kSameBits = "same_bits_as_baseline";
 inline constexpr const char *kMedian = "p50_seconds";
 inline constexpr const char *kSlowest = "p99_seconds";
 

@@ -106,8 +106,7 @@ static std::optional<int> checkRequest(BenchRequest &request,
     return failUsage("--in-place and --out-of-place exclude each other");
   if (request.isSuite) {
     if (!inputs.empty() || !request.inputs.empty() ||
-        !request.function.empty() || !request.target.empty() ||
-        !request.tuning.empty())
+        !request.function.empty() || !request.target.empty())
       return failUsage("--suite has its own input, functions and targets");
     return std::nullopt;
   }
@@ -122,7 +121,8 @@ static std::optional<int> checkRequest(BenchRequest &request,
   if (!request.target.empty() || !request.tuning.empty() ||
       !getInputFlags(request.inputOptions).empty()) {
     llvm::errs() << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
-                    "--decode-tokens and --qk-norm are for a source; '"
+                    "--decode-tokens, --qk-norm and --stack-limit are for a "
+                    "source; '"
                  << request.path << "' is compiled\n";
     return kExitError;
   }
@@ -139,7 +139,8 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
       "in the same run. Takes Google\nBenchmark's options (--benchmark_filter, "
       "--benchmark_format, --benchmark_out,\n--benchmark_repetitions, "
       "--benchmark_min_time, --benchmark_list_tests, ...) too.");
-  std::optional<std::string> function, target, tuning, size, python;
+  std::optional<std::string> function, target, tuning, size, python, kept,
+      baseline;
   bool inPlace = false;
   parser.add("function", "NAME", "function to measure (default: all)",
              function);
@@ -151,7 +152,10 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
       "threads", "N,...", "numbers of threads (default: 1)",
       [&](StringRef text) { return parseThreads(text, request.threads); });
   parser.add("target", "CPU", "as in posenc-compile (default: host)", target);
-  parser.add("tuning", "FILE", "choices of posenc-tune", tuning);
+  parser.add("tuning", "FILE",
+             "choices of posenc-tune; with --suite: for its cases that are for "
+             "this machine",
+             tuning);
   parser.add("limit", "LIMIT",
              "inplace, copy, memset, read, fma or auto: what to compare with "
              "(default: auto, what the results need)",
@@ -171,6 +175,13 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
              request.withPeers);
   parser.add("python", "FILE",
              "Python interpreter of --peers (default: python3)", python);
+  parser.add("keep-libraries", "DIR",
+             "with --suite: keep the compiled library of each case there",
+             kept);
+  parser.add("baseline", "DIR",
+             "with --suite: measure libraries that --keep-libraries has kept "
+             "in turn with those of now, and compare the bits of the results",
+             baseline);
   parser.add("verify", "print the hash of each case's results and exit",
              request.verifyOnly);
 
@@ -183,6 +194,12 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   request.function = function.value_or("");
   request.target = target.value_or("");
   request.tuning = tuning.value_or("");
+  request.keptLibraries = kept.value_or("");
+  request.baseline = baseline.value_or("");
+  if ((kept || baseline) && !request.isSuite)
+    return failUsage("--keep-libraries and --baseline are for --suite");
+  if (kept && baseline && request.keptLibraries == request.baseline)
+    return failUsage("--keep-libraries and --baseline need different folders");
   if (request.withPeers && !request.isSuite)
     return failUsage("--peers is for --suite");
   if (python)

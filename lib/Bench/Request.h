@@ -31,6 +31,9 @@ struct BenchRequest {
   std::vector<int> threads;
   bool withPeers = false;
   std::string python = "python3";
+  /// Folders of the libraries of the suite's cases: to keep those that are
+  /// compiled in, and of those to compare with; empty if not.
+  std::string keptLibraries, baseline;
   /// Print the hash of each case's results, and measure nothing.
   bool verifyOnly = false;
 

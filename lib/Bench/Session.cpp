@@ -14,7 +14,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -104,13 +106,46 @@ bool Session::makeCasesOfFile() {
   return !functions.empty();
 }
 
+/// The file of a case's library: names of cases are paths.
+static std::string getLibraryPath(StringRef folder, const Case &of) {
+  std::string name = of.name;
+  llvm::replace(name, '/', '.');
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, name + ".so");
+  return std::string(path);
+}
+
 bool Session::makeCases() {
   if (!request.isSuite)
     return makeCasesOfFile();
   cases = createSuite(request.suiteSize, request.threads);
-  for (Case &made : cases)
+  if (!request.keptLibraries.empty()) {
+    std::error_code error =
+        llvm::sys::fs::create_directories(request.keptLibraries);
+    if (!error && !llvm::sys::fs::is_directory(request.keptLibraries))
+      error = std::make_error_code(std::errc::not_a_directory);
+    if (error) {
+      fail("cannot create '" + request.keptLibraries + "': " + error.message());
+      return false;
+    }
+  }
+  bool hasBaseline = request.baseline.empty();
+  for (Case &made : cases) {
     made.limit = request.limit;
-  return true;
+    if (made.target.empty())
+      made.tuning = request.tuning;
+    if (!request.keptLibraries.empty())
+      made.keptLibrary = getLibraryPath(request.keptLibraries, made);
+    if (request.baseline.empty())
+      continue;
+    made.baselineLibrary = getLibraryPath(request.baseline, made);
+    hasBaseline |= llvm::sys::fs::exists(made.baselineLibrary);
+  }
+  if (!hasBaseline)
+    fail("'" + request.baseline +
+         "' has no library of the suite's cases: --keep-libraries=" +
+         request.baseline + " makes them");
+  return hasBaseline;
 }
 
 /// As Google Benchmark's: a leading `-` means those that do not match.
@@ -170,6 +205,7 @@ const BenchKernel *Session::open(const Case &wanted) {
   if (kernel && openName == wanted.name)
     return kernel.get();
   // The memory of two need not fit.
+  baseline.reset();
   kernel.reset();
   if (wanted.plain != plainName)
     plainKernel.reset();
@@ -192,7 +228,33 @@ const BenchKernel *Session::open(const Case &wanted) {
   hash = verification->hash;
   openName = wanted.name;
   kernel = std::move(opened);
-  return kernel.get();
+  return openBaseline(wanted) ? kernel.get() : nullptr;
+}
+
+/// Binds the baseline's library to the memory of the open kernel, if the
+/// baseline has the case. False after an error, which is in exitCode.
+bool Session::openBaseline(const Case &wanted) {
+  if (wanted.baselineLibrary.empty() ||
+      !llvm::sys::fs::exists(wanted.baselineLibrary))
+    return true;
+  Case old;
+  old.path = wanted.baselineLibrary;
+  old.function = wanted.function;
+  std::optional<CaseLibrary> library = CaseLibrary::open(old);
+  if (!library) {
+    exitCode = kExitError;
+    return false;
+  }
+  llvm::Expected<BenchKernel::Call> call = kernel->bind(*library);
+  llvm::Expected<BenchKernel::Verification> verification =
+      call ? kernel->verify(*call) : call.takeError();
+  if (!verification) {
+    exitCode = fail(old.path + ": " + llvm::toString(verification.takeError()));
+    return false;
+  }
+  baseline = {std::move(*library), std::move(*call),
+              verification->isStable && verification->hash == hash};
+  return true;
 }
 
 /// The case that another one is compared with; null after an error.
@@ -223,7 +285,12 @@ int Session::verifyAll() {
       continue;
     if (!open(verified))
       return exitCode;
-    llvm::outs() << verified.name << " " << formatHash(hash) << "\n";
+    llvm::outs() << verified.name << " " << formatHash(hash);
+    if (!request.baseline.empty())
+      llvm::outs() << (!baseline               ? ", not in the baseline"
+                       : baseline->hasSameBits ? ", as the baseline"
+                                               : ", unlike the baseline");
+    llvm::outs() << "\n";
   }
   return kExitSuccess;
 }
@@ -247,6 +314,10 @@ void Session::measureCase(const Case &measured, int threads, Sampling &sampling,
   if (!opened->getMeaning().attention || subject.limits.front().flops() > 0)
     subject.flops = opened->getFlops();
   subject.label = formatHash(hash);
+  if (baseline)
+    subject.baseline = [this](int64_t calls) {
+      return BenchKernel::measure(calls, baseline->call);
+    };
   if (!measured.plain.empty()) {
     const BenchKernel *plain = openPlain(measured.plain);
     if (!plain)
@@ -255,9 +326,12 @@ void Session::measureCase(const Case &measured, int threads, Sampling &sampling,
     subject.parts = opened->getTiles();
     subject.plainParts = plain->getTiles();
   }
-  if (measureSubject(subject, threads, sampling, state))
-    done[addThreads(measured.name, threads)] = {state.counters[kMedian],
-                                                state.counters[kFraction]};
+  if (!measureSubject(subject, threads, sampling, state))
+    return;
+  if (baseline)
+    state.counters[kSameBits] = baseline->hasSameBits;
+  done[addThreads(measured.name, threads)] = {state.counters[kMedian],
+                                              state.counters[kFraction]};
 }
 
 void Session::measurePeer(const std::string &peer, const PeerShape &shape,

@@ -37,6 +37,7 @@ private:
 
   const BenchKernel *open(const Case &wanted);
   const BenchKernel *openPlain(const std::string &name);
+  bool openBaseline(const Case &wanted);
   void measureCase(const Case &measured, int threads, Sampling &sampling,
                    ::benchmark::State &state);
   void measurePeer(const std::string &peer, const PeerShape &shape,
@@ -55,6 +56,13 @@ private:
 
   std::string openName;
   std::unique_ptr<BenchKernel> kernel;
+  /// An older library's code for it, if there is: what it is compared with.
+  struct Baseline {
+    CaseLibrary library;
+    BenchKernel::Call call;
+    bool hasSameBits;
+  };
+  std::optional<Baseline> baseline;
   /// What it is compared with.
   std::string plainName;
   std::unique_ptr<BenchKernel> plainKernel;

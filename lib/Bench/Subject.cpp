@@ -40,12 +40,28 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   auto [calls, pairs] = sampling;
   bool ok = once >= 0;
   double seconds = 0;
+  std::vector<double> overPlain, overBaseline;
   auto time = [&](int64_t count) {
+    // Each of the two runs as often after the other as before it.
+    bool isBaselineFirst = overBaseline.size() % 2 == 1;
+    double baseline = 0;
+    if (subject.baseline && isBaselineFirst)
+      baseline = subject.baseline(count);
     seconds = subject.time(count);
+    if (subject.baseline && !isBaselineFirst)
+      baseline = subject.baseline(count);
+    if (subject.baseline)
+      overBaseline.push_back(baseline / seconds);
     ok &= seconds >= 0;
     return seconds;
   };
-  std::vector<double> overPlain;
+  auto getMedian = [](std::vector<double> &values) {
+    auto middle = values.begin() + int64_t(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
+  if (subject.baseline)
+    subject.baseline(1);
   PairedTimes times(subject.limits.size());
   while (state.KeepRunningBatch(pairs * calls)) {
     double before = times.getTotal();
@@ -72,10 +88,11 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   state.counters[kLimit] = limitWork / times.getLimit();
   state.counters[kFraction] = times.getFraction() * work / limitWork;
   if (!overPlain.empty()) {
-    auto middle = overPlain.begin() + int64_t(overPlain.size() / 2);
-    std::nth_element(overPlain.begin(), middle, overPlain.end());
-    state.counters[kOverPlain] = *middle * subject.plainParts / subject.parts;
+    state.counters[kOverPlain] =
+        getMedian(overPlain) * subject.plainParts / subject.parts;
   }
+  if (!overBaseline.empty())
+    state.counters[kOverBaseline] = getMedian(overBaseline);
   state.counters[kMedian] = seconds;
   state.counters[kSlowest] = times.getKernel(0.99);
   state.SetLabel((subject.label + (subject.label.empty() ? "" : ", ") +

@@ -35,6 +35,8 @@ struct Subject {
   /// parts that both have.
   std::function<double(int64_t calls)> plain;
   double parts = 0, plainParts = 0;
+  /// Other code for the same that its speed is compared with, if there is.
+  std::function<double(int64_t calls)> baseline;
 };
 
 /// Measures it in turn with its limits, as the iterations of a benchmark, and

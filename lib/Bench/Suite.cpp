@@ -10,6 +10,7 @@
 
 #include "RopeModule.h"
 #include "posenc/Bench/Limit.h"
+#include "posenc/Target/TargetSpec.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -68,7 +69,7 @@ private:
   Case &addAttention(const std::string &variant, const AttentionForm &form,
                      int64_t tokens);
   void addFormsOfAttention();
-  void addDecode(posenc_dtype dtype, bool isTokenMajor);
+  Case &addDecode(const std::string &variant, const AttentionForm &form);
 
   SuiteSize size;
   std::vector<int> fromMemoryThreads;
@@ -136,14 +137,28 @@ void SuiteBuilder::addFormsOfAttention() {
   }
 }
 
-void SuiteBuilder::addDecode(posenc_dtype dtype, bool isTokenMajor) {
-  AttentionForm form;
-  form.dtype = dtype;
-  form.isTokenMajor = isTokenMajor;
-  Case &added =
-      add(isTokenMajor ? "decode/rotated-token-major" : "decode/rotated");
+Case &SuiteBuilder::addDecode(const std::string &variant,
+                              const AttentionForm &form) {
+  Case &added = add("decode/" + variant);
   setDecode(form, getKeysFromMemory(size, form), added);
   added.threads = fromMemoryThreads;
+  return added;
+}
+
+/// Targets of code with other vectors than this machine's widest, by words for
+/// names of cases: what a library's older version is, and AVX-512 on vectors of
+/// 256 bits.
+static std::vector<std::pair<std::string, std::string>> getOtherWidths() {
+  std::vector<std::pair<std::string, std::string>> targets;
+#if defined(__x86_64__)
+  targets.push_back({"avx2", "x86-64-v3"});
+  llvm::Expected<TargetSpec> host = TargetSpec::parse("host");
+  if (!host)
+    llvm::consumeError(host.takeError());
+  else if (host->vectorBytes > 32)
+    targets.push_back({"256", host->name + "+prefer-256-bit"});
+#endif
+  return targets;
 }
 
 std::vector<Case> SuiteBuilder::build() {
@@ -201,9 +216,12 @@ std::vector<Case> SuiteBuilder::build() {
     addRope("half-bhsd", headFirst);
   }
 
-#if defined(__x86_64__)
-  addRope("half-avx2", RopeForm()).target = "x86-64-v3";
-#endif
+  for (const auto &[word, target] : getOtherWidths())
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+      RopeForm form;
+      form.dtype = dtype;
+      addRope("half-" + word, form).target = target;
+    }
 
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16}) {
     RopeForm form;
@@ -232,10 +250,21 @@ std::vector<Case> SuiteBuilder::build() {
     form.dtype = POSENC_BF16;
     addAttention(variant, form, 1024);
   }
+  for (const auto &[word, target] : getOtherWidths())
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
+      AttentionForm form;
+      form.dtype = dtype;
+      addAttention("full-" + word, form, 1024).target = target;
+      addDecode("rotated-" + word, form).target = target;
+    }
   addFormsOfAttention();
   for (bool isTokenMajor : {false, true})
-    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16})
-      addDecode(dtype, isTokenMajor);
+    for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16}) {
+      AttentionForm form;
+      form.dtype = dtype;
+      form.isTokenMajor = isTokenMajor;
+      addDecode(isTokenMajor ? "rotated-token-major" : "rotated", form);
+    }
   return std::move(cases);
 }
 

@@ -53,6 +53,24 @@ static LogicalResult checkLayouts(func::FuncOp function) {
   return success();
 }
 
+/// Allocates a contiguous buffer, whatever layout callees ask for: no
+/// allocation has any other.
+static FailureOr<Value> allocate(OpBuilder &builder, Location loc,
+                                 MemRefType type, ValueRange sizes,
+                                 unsigned alignment) {
+  MemRefType contiguous =
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace());
+  Value buffer = memref::AllocOp::create(
+      builder, loc, contiguous, sizes,
+      alignment ? builder.getI64IntegerAttr(alignment) : IntegerAttr());
+  if (type == contiguous)
+    return buffer;
+  if (!memref::CastOp::areCastCompatible(contiguous, type))
+    return failure();
+  return memref::CastOp::create(builder, loc, type, buffer).getResult();
+}
+
 namespace {
 struct BufferizeKernels final
     : mlir::posenc::impl::PosencBufferizeKernelsPassBase<BufferizeKernels> {
@@ -79,6 +97,7 @@ struct BufferizeKernels final
               ? getKernelMemRefType(tensor)
               : getCalleeMemRefType(tensor));
     };
+    options.allocationFn = allocate;
     bufferization::BufferizationState state;
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
                                                         state)))

@@ -36,7 +36,8 @@ static constexpr llvm::StringLiteral kTensors =
  * last dimension is 1, and the others are any, also negative. Views of one
  * buffer may be rotated in place, as q and k of rows [q | k | v]. f16 and bf16
  * are their bits in uint16_t, and to DLPack (kDLFloat, 16) and (kDLBfloat, 16).
- * Scalars are passed as such.
+ * i1 is a byte, of which any value but 0 is true; to DLPack (kDLBool, 8) or
+ * (kDLUInt, 8). Scalars are passed as such.
  *
  * An output must not overlap another tensor; where the comment of a function
  * says that it may be an input, it may be exactly the same view of the same
@@ -113,7 +114,7 @@ typedef struct {
   int32_t device_id;
 } DLDevice;
 typedef struct {
-  uint8_t code; /* 0: integer, 2: floating point, 4: bfloat */
+  uint8_t code; /* 0: integer, 1: unsigned, 2: float, 4: bfloat, 6: bool */
   uint8_t bits;
   uint16_t lanes; /* 1 */
 } DLDataType;
@@ -168,7 +169,41 @@ static StringRef getCType(Type type) {
     return "float";
   if (type.isF16() || type.isBF16())
     return "uint16_t";
+  if (type.isInteger(1))
+    return "uint8_t";
   return type.isInteger(32) ? "int32_t" : "int64_t";
+}
+
+/// Prints each line of a text inside a comment, broken where it has more than
+/// 80 columns.
+static void printComment(raw_ostream &os, StringRef text) {
+  constexpr size_t width = 80;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    size_t column = 0;
+    SmallVector<StringRef> words;
+    line.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef word : words) {
+      if (column == 0 || column + 1 + word.size() > width) {
+        os << (column == 0 ? " *" : "\n *");
+        column = 2;
+      }
+      os << ' ' << word;
+      column += 1 + word.size();
+    }
+    if (column != 0)
+      os << '\n';
+    text = rest;
+  }
+}
+
+/// What a function computes, without what would end the comment.
+static std::string getDoc(FunctionOpInterface function) {
+  auto doc = function->getAttrOfType<StringAttr>(PosencDialect::kDocAttrName);
+  std::string text = doc ? doc.str() : "";
+  for (size_t at = 0; (at = text.find("*/", at)) != std::string::npos;)
+    text.replace(at, 2, "* /");
+  return text;
 }
 
 static void describeArg(raw_ostream &os, AbiAttr abi, ArgAttr arg,
@@ -202,16 +237,21 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   AbiAttr abi = kernel.abi;
   StringRef name = kernel.function.getName();
   os << "/* " << name << "\n";
-  for (ArgAttr arg : abi.getInputs())
-    describeArg(os, abi, arg, "read");
+  printComment(os, getDoc(kernel.function));
+  for (auto [number, arg] : llvm::enumerate(abi.getInputs()))
+    describeArg(os, abi, arg,
+                llvm::is_contained(abi.getShapeOnly(), number)
+                    ? "only its shape counts: may be NULL or an output"
+                    : "read");
   for (auto [arg, partner] :
        llvm::zip_equal(abi.getOutputs(), abi.getInPlace()))
     if (partner < 0)
-      describeArg(os, abi, arg, "written");
+      describeArg(os, abi, arg, "written, must not overlap an input");
     else
       describeArg(os, abi, arg,
-                  "written, may be " + abi.getInputs()[partner].getName());
-  SmallVector<std::string> plain, tensors;
+                  "written, may be " +
+                      abi.getInputs()[partner].getName() + " (in place)");
+  SmallVector<std::string> plain, tensors, sizes;
   for (ArgAttr arg : abi.getInputs()) {
     std::string name = arg.getName().str();
     std::string type = getCType(arg.getType()).str();
@@ -225,8 +265,17 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
     tensors.push_back(("const DLTensor *" + arg.getName()).str());
   }
   for (auto [number, size] : llvm::enumerate(abi.getSizes()))
-    if (size < 0)
-      plain.push_back("int64_t " + getSizeName(abi, number));
+    if (size == -1)
+      sizes.push_back("int64_t " + getSizeName(abi, number));
+  plain.append(sizes);
+  if (kernel.stackBytes)
+    os << " *   needs " << *kernel.stackBytes
+       << " bytes of stack on each thread that runs it\n";
+  if (kernel.hasWorkspace())
+    os << " *   takes a workspace, memory of " << prefix << "_" << name
+       << kWorkspaceSuffix
+       << "(...)\n *   bytes or more with any alignment, which no other call "
+          "uses meanwhile\n";
   os << " */\n";
   // No argument may hide what is ours.
   llvm::StringSet<> names;
@@ -240,6 +289,10 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
       unique += "_";
     list.push_back(type.str() + unique);
   };
+  if (kernel.hasWorkspace()) {
+    addUnique(plain, "void *", "workspace");
+    addUnique(tensors, "void *", "workspace");
+  }
   SmallVector<std::string> cuda = tensors;
   addUnique(cuda, "void *", "stream");
   for (SmallVector<std::string> *list : {&tensors, &cuda}) {
@@ -247,6 +300,9 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
     addUnique(*list, "size_t ", "errlen");
   }
   if (kernel.onCpu) {
+    if (kernel.hasWorkspace())
+      os << "int64_t " << getWorkspaceSymbol(prefix, name) << '('
+         << (sizes.empty() ? "void" : llvm::join(sizes, ", ")) << ");\n";
     declare(os, getEntrySymbol(prefix, name), plain);
     declare(os, getTensorEntrySymbol(prefix, name), tensors);
   }

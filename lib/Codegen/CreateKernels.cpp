@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "IndexBounds.h"
-#include "SizeAnalysis.h"
+#include "SizeSignature.h"
 
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/Passes.h"
@@ -15,11 +14,13 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCCREATEKERNELSPASS
@@ -81,37 +82,143 @@ static LogicalResult checkConstants(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
+/// Whether a destination is written whole and not read.
+static bool isUnreadInit(DestinationStyleOpInterface dps, OpOperand &init) {
+  if (auto positional = dyn_cast<PositionalOpInterface>(dps.getOperation()))
+    return !positional.readsDestinations();
+  if (isa<linalg::SoftmaxOp>(dps.getOperation()))
+    return true;
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(dps.getOperation());
+  return linalgOp && !linalgOp.payloadUsesValueFromOperand(&init) &&
+         linalgOp.getMatchingIndexingMap(&init).isPermutation();
+}
+
+/// Gives operations that do not read their destination an empty one in place of
+/// an input, of which then only the shape is read.
+static void detachUnreadInits(RewriterBase &rewriter, func::FuncOp function) {
+  function.walk([&](DestinationStyleOpInterface dps) {
+    for (OpOperand &init : dps.getDpsInitsMutable()) {
+      Value root = init.get();
+      while (auto cast = root.getDefiningOp<tensor::CastOp>())
+        root = cast.getSource();
+      auto type = dyn_cast<RankedTensorType>(init.get().getType());
+      auto argument = dyn_cast<BlockArgument>(root);
+      if (!type || !argument ||
+          argument.getOwner() != &function.getBody().front() ||
+          !isUnreadInit(dps, init))
+        continue;
+      rewriter.setInsertionPoint(dps);
+      SmallVector<OpFoldResult> sizes =
+          tensor::getMixedSizes(rewriter, dps.getLoc(), init.get());
+      Value empty = tensor::EmptyOp::create(rewriter, dps.getLoc(), sizes,
+                                            type.getElementType());
+      if (empty.getType() != type)
+        empty = tensor::CastOp::create(rewriter, dps.getLoc(), type, empty);
+      rewriter.modifyOpInPlace(dps, [&] { init.set(empty); });
+    }
+  });
+}
+
+/// Whether no element of a tensor is read.
+static bool isOnlyShapeRead(Value tensor) {
+  return llvm::all_of(tensor.getUsers(), [](Operation *user) {
+    auto cast = dyn_cast<tensor::CastOp>(user);
+    return isa<tensor::DimOp>(user) || (cast && isOnlyShapeRead(cast));
+  });
+}
+
+/// The names of sizes, with an underscore behind each that an argument or
+/// another size has already.
+static SmallVector<StringAttr> makeUnique(MLIRContext *context,
+                                          ArrayRef<std::string> names,
+                                          ArrayRef<ArgAttr> inputs,
+                                          ArrayRef<ArgAttr> outputs) {
+  llvm::StringSet<> taken;
+  for (ArgAttr arg : llvm::concat<const ArgAttr>(inputs, outputs))
+    taken.insert(arg.getName());
+  SmallVector<StringAttr> unique;
+  for (std::string name : names) {
+    while (!taken.insert(name).second)
+      name += "_";
+    unique.push_back(StringAttr::get(context, name));
+  }
+  return unique;
+}
+
+/// Keeps a read within its tensor, which has elements, whatever the indices
+/// are. Entry points refuse indices that they find in an input; this is for
+/// those that are computed, and for memory that is on a GPU.
+static void clampIndices(tensor::ExtractOp read) {
+  Location loc = read.getLoc();
+  OpBuilder sizes(read.getContext()), builder(read);
+  sizes.setInsertionPointAfterValue(read.getTensor());
+  Value zero = arith::ConstantIndexOp::create(sizes, loc, 0);
+  Value one = arith::ConstantIndexOp::create(sizes, loc, 1);
+  for (auto [dim, index] : llvm::enumerate(read.getIndicesMutable())) {
+    if (matchPattern(index.get(), m_Constant()))
+      continue;
+    Value size = sizes.createOrFold<tensor::DimOp>(loc, read.getTensor(), dim);
+    Value last = sizes.createOrFold<arith::SubIOp>(loc, size, one);
+    Value clamped = arith::MaxSIOp::create(
+        builder, loc, arith::MinSIOp::create(builder, loc, index.get(), last),
+        zero);
+    index.set(clamped);
+  }
+}
+
 /// The C signature of a function on tensors, or an error at the function.
 static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
                                      func::ReturnOp terminator) {
   MLIRContext *context = function.getContext();
-  SizeAnalysis analysis(function);
   auto emitError = [&] { return function.emitError(); };
-  DenseMap<int64_t, int64_t> sizeOfClass;
-  SmallVector<int64_t> sizes;
+  // Types that C has no place for come first: of others than tensors, the
+  // analysis of sizes knows no operation.
+  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
+                                            function.getResultTypes())) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    int64_t numSizes =
+        shaped && shaped.hasRank() ? shaped.getNumDynamicDims() : 0;
+    SmallVector<int64_t> sizes(numSizes, 0);
+    if (!ArgAttr::getChecked(emitError, context, StringRef("argument"), type,
+                             ArrayRef<int64_t>(sizes)))
+      return failure();
+  }
+  SizeAnalysis analysis(function);
+  if (failed(analysis.run()))
+    return failure();
+  for (tensor::ExtractOp read : analysis.getUnprovenReads())
+    clampIndices(read);
+  SizeSignature sizes(analysis, context);
+  SmallVector<std::string> sizeNames;
 
   auto createArg = [&](StringAttr name, std::string fallback, Type type,
                        Value value, bool isResult) -> FailureOr<ArgAttr> {
     SmallVector<int64_t> argSizes;
-    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
-        if (!tensor.isDynamicDim(dim))
-          continue;
-        int64_t sizeClass = analysis.getClass(value, dim);
-        auto [entry, inserted] = sizeOfClass.insert({sizeClass, sizes.size()});
-        argSizes.push_back(entry->second);
-        if (!inserted)
-          continue;
-        std::optional<unsigned> scalar = analysis.getScalarArgument(sizeClass);
-        if (isResult && !scalar)
-          return emitError() << "size " << dim << " of result " << type
-                             << " does not follow from the arguments";
-        // An input's own size is always passed: only so can a caller who
-        // disagrees with the scalar be told.
-        sizes.push_back(scalar && isResult ? int64_t{*scalar} : -1);
-      }
-    }
     StringRef chosen = name ? name.getValue() : StringRef(fallback);
+    ArrayAttr givenNames;
+    if (auto argument = dyn_cast<BlockArgument>(value);
+        argument && !isResult &&
+        isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+      givenNames = function.getArgAttrOfType<ArrayAttr>(
+          argument.getArgNumber(), PosencDialect::kSizesAttrName);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    for (int64_t dim = 0, rank = tensor ? tensor.getRank() : 0; dim < rank;
+         ++dim) {
+      if (!tensor.isDynamicDim(dim))
+        continue;
+      std::optional<int64_t> size = isResult ? sizes.addResultSize(value, dim)
+                                             : sizes.addInputSize(value, dim);
+      if (!size)
+        return emitError() << "size " << dim << " of result " << type
+                           << " does not follow from the arguments";
+      size_t number = argSizes.size();
+      argSizes.push_back(*size);
+      if (*size < static_cast<int64_t>(sizeNames.size()))
+        continue;
+      sizeNames.push_back(givenNames && number < givenNames.size()
+                              ? cast<StringAttr>(givenNames[number]).str()
+                              : (chosen + "_dim" + Twine(dim)).str());
+    }
     auto arg = ArgAttr::getChecked(emitError, context, chosen, type,
                                    ArrayRef<int64_t>(argSizes));
     if (!arg)
@@ -133,6 +240,10 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   }
   SmallVector<int64_t> inPlace;
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
+    if (!isa<RankedTensorType>(value.getType()))
+      return emitError() << "result #" << number << " is " << value.getType()
+                         << ", expected a ranked tensor: a kernel writes its "
+                            "results to memory";
     FailureOr<ArgAttr> arg =
         createArg(function.getResultAttrOfType<StringAttr>(
                       number, PosencDialect::kNameAttrName),
@@ -144,14 +255,53 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
 
     inPlace.push_back(findPartner(value, *arg, inputs));
   }
-  SmallVector<BoundAttr> bounds =
-      findIndexBounds(function, analysis, sizeOfClass);
-  auto abi = AbiAttr::getChecked(emitError, context, ArrayRef(inputs),
-                                 ArrayRef(outputs), ArrayRef(sizes),
-                                 ArrayRef(inPlace), ArrayRef(bounds));
+  sizes.finish(inputs.size());
+  auto abi = AbiAttr::getChecked(
+      emitError, context, ArrayRef(inputs), ArrayRef(outputs), sizes.getSizes(),
+      ArrayRef(inPlace), /*shapeOnly=*/ArrayRef<int64_t>(), sizes.getBounds(),
+      ArrayRef(makeUnique(context, sizeNames, inputs, outputs)),
+      sizes.getTerms(), sizes.getRelations());
   if (!abi)
     return failure();
   return abi;
+}
+
+/// The signature with the inputs of which the function reads only the shape.
+static AbiAttr addShapeOnly(AbiAttr abi, func::FuncOp function) {
+  SmallVector<int64_t> shapeOnly;
+  for (auto [number, input] : llvm::enumerate(abi.getInputs()))
+    if (isa<RankedTensorType>(input.getType()) &&
+        isOnlyShapeRead(function.getArgument(number)))
+      shapeOnly.push_back(number);
+  return AbiAttr::get(abi.getContext(), abi.getInputs(), abi.getOutputs(),
+                      abi.getSizes(), abi.getInPlace(), shapeOnly,
+                      abi.getBounds(), abi.getSizeNames(), abi.getTerms(),
+                      abi.getRelations());
+}
+
+/// Says in headers of what operations a function is made, unless the function
+/// says itself what it computes.
+static void addDoc(func::FuncOp function) {
+  if (function->hasAttr(PosencDialect::kDocAttrName))
+    return;
+  SmallVector<std::string> names;
+  for (Operation &op : function.front().without_terminator()) {
+    // Shapes and checks are no part of what is computed.
+    if (!isa<PosencDialect, linalg::LinalgDialect>(op.getDialect()))
+      continue;
+    auto [dialect, mnemonic] = op.getName().getStringRef().split('.');
+    std::string name = (dialect + " " + mnemonic).str();
+    if (!llvm::is_contained(names, name))
+      names.push_back(std::move(name));
+  }
+  constexpr size_t kMaxNames = 8;
+  if (names.empty() || names.size() > kMaxNames)
+    return;
+  std::string doc = "Computes " + names.front();
+  for (const std::string &name : ArrayRef(names).drop_front())
+    doc += (name == names.back() ? " and " : ", ") + name;
+  function->setAttr(PosencDialect::kDocAttrName,
+                    StringAttr::get(function.getContext(), doc + "."));
 }
 
 /// Lets the operation that produces `value` write to `destination` itself. What
@@ -165,9 +315,8 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   if (!dps)
     return;
   OpOperand *init = dps.getTiedOpOperand(result);
-  auto positional = dyn_cast<PositionalOpInterface>(result.getOwner());
   bool isEmpty = init->get().getDefiningOp<tensor::EmptyOp>() != nullptr;
-  bool isRead = !positional || positional.readsDestinations();
+  bool isRead = !isUnreadInit(dps, *init);
   if (isRead && !isEmpty && !isa<KvAppendOp>(result.getOwner()))
     return;
   rewriter.setInsertionPoint(dps);
@@ -179,6 +328,21 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
     typed = linalg::CopyOp::create(rewriter, dps.getLoc(), init->get(), typed)
                 .getResult(0);
   rewriter.modifyOpInPlace(dps, [&] { init->set(typed); });
+}
+
+/// Whether a function cannot have its scratch on the stack. That depends on its
+/// operations and on the limit of the module alone: whatever the target and the
+/// tuning, its C signature is the same.
+static bool needsWorkspace(func::FuncOp function) {
+  auto limit =
+      function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
+          PosencDialect::kStackLimitAttrName);
+  // More than the tiles of attention take, for any target.
+  constexpr int64_t enough = int64_t{576} << 10;
+  if (!limit || limit.getInt() >= enough)
+    return false;
+  return function.walk([](AttentionOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
 }
 
 static LogicalResult createKernel(RewriterBase &rewriter,
@@ -231,7 +395,11 @@ static LogicalResult createKernel(RewriterBase &rewriter,
   llvm::BitVector all(function.getNumResults(), true);
   if (failed(function.eraseResults(all)))
     return failure();
-  function->setAttr(PosencDialect::kAbiAttrName, *abi);
+  detachUnreadInits(rewriter, function);
+  function->setAttr(PosencDialect::kAbiAttrName, addShapeOnly(*abi, function));
+  if (needsWorkspace(function))
+    function->setAttr(PosencDialect::kWorkspaceAttrName,
+                      rewriter.getUnitAttr());
   return success();
 }
 
@@ -246,6 +414,7 @@ struct CreateKernels final
     if (auto uses = SymbolTable::getSymbolUses(&getOperation().getBodyRegion()))
       for (SymbolTable::SymbolUse use : *uses)
         called.insert(use.getSymbolRef().getRootReference());
+    bool areNew = getKernels(getOperation()).empty();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (!function.isPublic() || function.isExternal() ||
@@ -256,9 +425,14 @@ struct CreateKernels final
                            "this one private");
         return signalPassFailure();
       }
+      addDoc(function);
       if (failed(createKernel(rewriter, function)))
         return signalPassFailure();
     }
+    // Entry points check what these do, of the functions that kernels call too.
+    if (areNew)
+      getOperation().walk(
+          [&](cf::AssertOp assertion) { rewriter.eraseOp(assertion); });
   }
 };
 } // namespace

@@ -9,6 +9,7 @@
 #include "posenc/Codegen/ExactSincos.h"
 
 #include "ElementwiseBuilder.h"
+#include "Math/SincosSeries.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -41,25 +42,6 @@ Value ExactSincos::emitPhaseOfHigh(OpBuilder &builder, Location loc,
   return b.addi(b.shl(b.muli(factor, high), thirtyTwo), b.muli(factor, low));
 }
 
-/// Swaps and negates by quadrant: bit 62 of the phase swaps cos and sin, bit 63
-/// negates the sine, and either alone the cosine. `top` is the phase.
-static ExactSincos::Result emitQuadrant(ElementwiseBuilder &b, Value top,
-                                        Value cos, Value sin, bool inverse) {
-  Type integer = b.builder.getI64Type(), real = b.builder.getF64Type();
-  Value signBit = b.i64(std::numeric_limits<int64_t>::min());
-  Value second = b.shl(top, b.i64(1));
-  Value odd = arith::CmpIOp::create(b.builder, b.loc, arith::CmpIPredicate::slt,
-                                    second, b.i64(0));
-  auto withSign = [&](Value value, Value sign) {
-    Value raw = b.cast<arith::BitcastOp>(integer, value);
-    raw = b.xori(raw, b.andi(sign, signBit));
-    return b.cast<arith::BitcastOp>(real, raw);
-  };
-  Value sinSign = inverse ? b.xori(top, signBit) : top;
-  return {withSign(b.select(odd, sin, cos), b.xori(top, second)),
-          withSign(b.select(odd, cos, sin), sinSign)};
-}
-
 /// A polynomial of f64, highest power first.
 static Value emitSeries(ElementwiseBuilder &b, Value z,
                         ArrayRef<double> coefficients) {
@@ -85,37 +67,6 @@ static std::pair<Value, Value> emitToRound(ElementwiseBuilder &b, Value u) {
   return {b.fma(z, cosTail, b.f64(1.0)), b.fma(b.mul(x, z), sinTail, x)};
 }
 
-/// The same for a table of f64; `m` is what `u` lost.
-static std::pair<Value, Value> emitToKeep(ElementwiseBuilder &b, Value u,
-                                          Value m) {
-  // The angle x + e in radians, e below half a unit of x.
-  double halfPi = 0x1.921fb54442d18p+0, halfPiRest = 0x1.1a62633145c07p-54;
-  Value x = b.mul(u, b.f64(halfPi));
-  Value e = b.fma(u, b.f64(halfPi), b.neg(x));
-  e = b.fma(u, b.f64(halfPiRest), e);
-  e = b.fma(m, b.f64(halfPi), e);
-
-  // Taylor's series: at pi/4 the first term left out is below 2^-58.
-  Value z = b.mul(x, x);
-  Value sinTail =
-      emitSeries(b, z,
-                 {1.0 / 355687428096000.0, -1.0 / 1307674368000.0,
-                  1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0,
-                  -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0});
-  Value cosTail = emitSeries(b, z,
-                             {1.0 / 20922789888000.0, -1.0 / 87178291200.0,
-                              1.0 / 479001600.0, -1.0 / 3628800.0,
-                              1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0});
-  Value half = b.mul(z, b.f64(0.5));
-  Value one = b.f64(1.0);
-  Value head = b.sub(one, half);
-  Value sin = b.add(x, b.fma(b.mul(x, z), sinTail, b.mul(e, head)));
-  Value lost = b.sub(b.sub(one, head), half);
-  Value cos =
-      b.add(head, b.add(b.fma(b.mul(z, z), cosTail, lost), b.neg(b.mul(x, e))));
-  return {cos, sin};
-}
-
 ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
                                       Value phase, Type type) const {
   ElementwiseBuilder b(builder, loc, phase);
@@ -123,15 +74,9 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
   // bits what is left are quarter turns, and a half of one too many.
   phase = b.addi(phase, b.i64(int64_t{1} << 61));
   Value rest = b.shl(phase, b.i64(2));
-  // Both halves of the rest are put under a constant exponent: that is exact,
-  // and vectors of AVX2 have no conversion from 64-bit integers.
-  auto field = [&](Value bits, double bias, double more) {
-    Value raw = b.ori(bits, b.i64(llvm::bit_cast<int64_t>(bias)));
-    return b.sub(b.cast<arith::BitcastOp>(builder.getF64Type(), raw),
-                 b.f64(bias + more));
-  };
-  Value upper = field(b.shru(rest, b.i64(32)), 0x1p20, 0.5);
-  Value lower = field(b.andi(rest, b.i64(0xffffffff)), 0x1p-12, 0.0);
+  Value upper = emitFixedPoint(b, b.shru(rest, b.i64(32)), 0x1p-32, 0.5);
+  Value lower =
+      emitFixedPoint(b, b.andi(rest, b.i64(0xffffffff)), 0x1p-64, 0.0);
   Value u = b.add(upper, lower);
 
   bool hasFactor = factorHigh != 1.0 || factorLow != 0.0;
@@ -142,15 +87,19 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
       cos = b.mul(cos, factor);
       sin = b.mul(sin, factor);
     }
-    return emitQuadrant(b, phase, cos, sin, inverse);
+    auto values = emitQuadrant(b, phase, {cos, sin}, inverse);
+    return {values.cos, values.sin};
   }
-  auto [cos, sin] = emitToKeep(b, u, b.sub(lower, b.sub(u, upper)));
+  auto [x, rest64] =
+      emitQuarterTurnsToRadians(b, u, b.sub(lower, b.sub(u, upper)));
+  auto [cos, sin] = emitPreciseCosSin(b, x, rest64);
   if (hasFactor) {
     Value fl = b.f64(factorLow);
     sin = b.fma(sin, factor, b.mul(sin, fl));
     cos = b.fma(cos, factor, b.mul(cos, fl));
   }
-  return emitQuadrant(b, phase, cos, sin, inverse);
+  auto values = emitQuadrant(b, phase, {cos, sin}, inverse);
+  return {values.cos, values.sin};
 }
 
 Value ExactSincos::emitRounding(OpBuilder &builder, Location loc, Value entries,
@@ -193,5 +142,6 @@ ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,
   Value top = b.addi(phaseTop, b.i32(1u << 29));
   Value wide =
       b.shl(b.cast<arith::ExtUIOp>(builder.getI64Type(), top), b.i64(32));
-  return emitQuadrant(b, wide, cos, sin, inverse);
+  auto values = emitQuadrant(b, wide, {cos, sin}, inverse);
+  return {values.cos, values.sin};
 }

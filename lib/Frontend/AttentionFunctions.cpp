@@ -50,11 +50,15 @@ void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,
                     : Type(builder.getF32Type());
     arguments.push_back({"sinks", getType({config.numHeads}, sums)});
   }
-  if (!attention.normEps)
+  if (!attention.norm)
     return;
-  arguments.push_back({"q_norm", getType({attention.headDim})});
+  auto getWeights = [&](int64_t heads) {
+    return getType(
+        {(attention.norm->allHeads ? heads : 1) * attention.headDim});
+  };
+  arguments.push_back({"q_norm", getWeights(config.numHeads)});
   if (withKeyNorm)
-    arguments.push_back({"k_norm", getType({attention.headDim})});
+    arguments.push_back({"k_norm", getWeights(attention.numKeyValueHeads)});
 }
 
 /// The operation on the first three arguments, with what both functions have
@@ -85,8 +89,11 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
       op.getKeyNormMutable().assign(operand);
     hasNorm |= name.getValue().ends_with("_norm");
   }
-  if (hasNorm)
-    op.setNormEpsAttr(real(attention.normEps));
+  if (hasNorm) {
+    op.setNormEpsAttr(real(attention.norm->eps));
+    if (attention.norm->weightOffset != 0)
+      op.setNormOffsetAttr(real(attention.norm->weightOffset));
+  }
   if (attention.softCap) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
@@ -113,13 +120,14 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
   int64_t keyHeads = attention.numKeyValueHeads;
   RankedTensorType output = heads(config.numHeads, attention.valueDim);
   SmallVector<NamedType> arguments{
-      {"q", heads(config.numHeads, attention.headDim)},
+      {"q", heads(config.numHeads, attention.headDim), {"batch", "tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)},
       {"positions", getType({kDynamic, kDynamic}, builder.getI64Type())}};
   addOperands(arguments, /*withKeyNorm=*/true);
-  func::FuncOp function =
-      createFunction("attention" + suffix, arguments, {{"o", output}});
+  func::FuncOp function = createFunction(
+      "attention" + suffix, describeAttention(frequencies, layer, suffix),
+      arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setCausal(attention.isCausal);
   // Both sides, where the keys after a query are not hidden anyway.
@@ -147,13 +155,14 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
   };
   RankedTensorType output = heads(attention.valueDim);
   SmallVector<NamedType> arguments{
-      {"q", heads(attention.headDim)},
-      {"k_cache", cache(attention.headDim)},
+      {"q", heads(attention.headDim), {"batch"}},
+      {"k_cache", cache(attention.headDim), {"batch", "capacity"}},
       {"v_cache", cache(attention.valueDim)},
       {"lengths", getType({kDynamic}, builder.getI64Type())}};
   addOperands(arguments, /*withKeyNorm=*/isRaw);
-  func::FuncOp function =
-      createFunction("decode" + suffix, arguments, {{"o", output}});
+  func::FuncOp function = createFunction(
+      "decode" + suffix, describeDecode(frequencies, layer, suffix), arguments,
+      {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
   op.getLengthsMutable().assign(function.getArgument(3));

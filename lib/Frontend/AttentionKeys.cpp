@@ -39,6 +39,7 @@ private:
     return member && member->value.isBool() && member->value.boolean();
   }
   bool hasTemperature() const;
+  void readNorm(AttentionConfig &result);
   bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
   bool readLatentShape(AttentionConfig &result);
   void readScale(AttentionConfig &result);
@@ -314,7 +315,44 @@ bool AttentionReader::hasTemperature() const {
   return false;
 }
 
+/// The norms that --qk-norm asks for: as the model's code has them, or an
+/// error.
+void AttentionReader::readNorm(AttentionConfig &result) {
+  const QkNormRow &norm = facts.norm;
+  const json::Member *type = ConfigReader::given(config, "model_type");
+  const json::Value &at = type ? type->value : config;
+  if (row.type.empty())
+    return reader.error(at, "--qk-norm needs a known 'model_type': how others "
+                            "norm queries and keys is not known");
+  std::string models = "models of type '" + row.type.str() + "' ";
+  if (norm.kind == QkNormKind::None)
+    return reader.error(at, "--qk-norm: " + models +
+                                "do not norm queries and keys");
+  if (!norm.enablingKey.empty()) {
+    Field<bool> isEnabled = reader.boolean(config, norm.enablingKey);
+    if (isEnabled.bad())
+      return;
+    if (!isEnabled.value.value_or(false))
+      return reader.error(isEnabled.given() ? isEnabled.at() : at,
+                          "--qk-norm: " + models +
+                              "do not norm queries and keys unless '" +
+                              norm.enablingKey + "' is true");
+  }
+  if (norm.kind == QkNormKind::Unsupported)
+    return reader.error(at, "--qk-norm: " + models + norm.description +
+                                ", which is not supported");
+  Field<double> epsilon = reader.positive(config, norm.epsKey);
+  if (epsilon.bad())
+    return;
+  result.norm.emplace();
+  result.norm->eps = epsilon.value.value_or(norm.defaultEps);
+  result.norm->weightOffset = norm.kind == QkNormKind::EachHeadPlusOne ? 1 : 0;
+  result.norm->allHeads = norm.kind == QkNormKind::AllHeads;
+}
+
 bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
+  if (qkNorm)
+    readNorm(result);
   if (!facts.isSupported) {
     reader.warning(config, "no functions of attention: that of 'model_type' '" +
                                row.type + "' is not supported yet");
@@ -337,12 +375,6 @@ bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
   }
   readScale(result);
   readSoftCap(result);
-  if (qkNorm) {
-    Field<double> epsilon = reader.positive(config, "rms_norm_eps");
-    if (!epsilon.given())
-      reader.missing(config, "rms_norm_eps");
-    result.normEps = epsilon.value;
-  }
   return readLayers(result);
 }
 

@@ -60,6 +60,7 @@ private:
   bool hasRopeKey() const;
   bool reportPartialKey();
   void readPairing(ModelConfig &result);
+  bool mayNorm() const;
   std::optional<DType> readDType(const json::Value &object);
 
   ConfigReader &reader;
@@ -157,7 +158,14 @@ bool ModelReader::findRow() {
                             "'rope_theta'");
     return false;
   }
-  reader.warning(at, what + ": assuming half pairing and the usual defaults");
+  std::string assumed = "half pairing and the usual defaults";
+  if (options.attention && options.assumeAttention)
+    assumed += "; that attention is causal, over all keys unless the config "
+               "has a window, without sinks and biases; and that queries and "
+               "keys come normed";
+  else if (options.attention)
+    assumed += "; functions of attention only if --kernels names them";
+  reader.warning(at, what + ": assuming " + assumed);
   return !reportPartialKey();
 }
 
@@ -230,16 +238,31 @@ std::optional<DType> ModelReader::readDType(const json::Value &object) {
   return first;
 }
 
+/// Whether queries and keys are normed before they are rotated, as far as is
+/// known.
+bool ModelReader::mayNorm() const {
+  const QkNormRow &norm = row->attention.norm;
+  if (!isKnown)
+    return true;
+  if (norm.kind == QkNormKind::None || row->keys->keyHeadRule == KeyHeads::One)
+    return false;
+  if (norm.enablingKey.empty())
+    return true;
+  const json::Member *member = ConfigReader::given(*config, norm.enablingKey);
+  return member && member->value.isBool() && member->value.boolean();
+}
+
 void ModelReader::read(ModelConfig &result) {
   findTextConfig();
   if (!findRow() || !rotates())
     return;
   result.modelType = modelType.str();
   readPairing(result);
+  result.mayNorm = mayNorm();
   RopeDictionaries dicts = findRopeDictionaries(reader, *config);
   const json::Value &at = readHeadShape(reader, *config, *row, result);
   readRotations(reader, *config, *row, dicts, {result.headDim, &at}, result);
-  if (options.attention)
+  if (options.attention && (isKnown || options.assumeAttention))
     readAttention(reader, *config, *row, options.qkNorm, result);
   std::optional<DType> dtype = readDType(*config);
   if (!dtype && config != &root)

@@ -31,7 +31,12 @@ public:
   OwningOpRef<ModuleOp> build();
 
 private:
-  using NamedType = std::pair<StringRef, Type>;
+  struct NamedType {
+    StringRef name;
+    Type type;
+    /// The names of its dynamic sizes.
+    SmallVector<StringRef, 2> sizes = {};
+  };
 
   FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
   FloatAttr real(const std::optional<double> &value) {
@@ -45,15 +50,31 @@ private:
                                  const Scaling &scaling);
   Type getElementType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
-  func::FuncOp createFunction(StringRef name, ArrayRef<NamedType> arguments,
+  /// A public function, with the builder at the start of its body; `doc` is
+  /// what the C header says of it.
+  func::FuncOp createFunction(StringRef name, StringRef doc,
+                              ArrayRef<NamedType> arguments,
                               ArrayRef<NamedType> results);
   Value createDestination(RankedTensorType type, ValueRange sizes);
   SmallVector<Value> createSizes(Value tensor, int64_t count);
   void buildSincos(FrequenciesAttr frequencies, const std::string &suffix);
   void buildRope(FrequenciesAttr frequencies, const std::string &suffix);
 
-  // AttentionFunctions.cpp
+  // FunctionDocs.cpp
   using Layer = ::posenc::frontend::LayerAttention;
+  std::string describeLayers(StringRef suffix);
+  std::string describeRotation(FrequenciesAttr frequencies, int64_t headDim,
+                               int64_t offset);
+  std::string describeScores(const Layer &layer);
+  std::string describeNorms(bool ofRawKeys);
+  std::string describeSincos(FrequenciesAttr frequencies, StringRef suffix);
+  std::string describeRope(FrequenciesAttr frequencies, StringRef suffix);
+  std::string describeAttention(FrequenciesAttr frequencies, const Layer &layer,
+                                StringRef suffix);
+  std::string describeDecode(FrequenciesAttr frequencies, const Layer &layer,
+                             StringRef suffix);
+
+  // AttentionFunctions.cpp
   LogicalResult checkAttention();
   void buildAttentionFunctions();
   void buildAttention(FrequenciesAttr frequencies, const Layer &layer,

@@ -100,15 +100,26 @@ static constexpr ModelRow row(StringLiteral type,
   return {type, keys};
 }
 
+// Norms of queries and keys that --qk-norm does not have.
+static constexpr StringLiteral layerNorms =
+    "norm queries and keys by a layer norm of each head";
+static constexpr StringLiteral lateNorms =
+    "norm queries and keys after their rotation";
+static constexpr StringLiteral latentNorms =
+    "norm the latent vectors that queries and keys are made of";
+
 static constexpr ModelRow models[] = {
     // Half-paired, with nothing of their own.
     row("arcee"),
     row("aria_text"),
-    row("chameleon"),
+    row("chameleon").otherNorms(layerNorms),
     row("diffllama").otherAttention(),
-    row("dots1").slidesFromMaxWindow(/*onRequest=*/false),
+    row("dots1")
+        .slidesFromMaxWindow(/*onRequest=*/false)
+        .norms(QkNormKind::EachHead),
     row("exaone"),
-    row("exaone4").slides(4096, 4).rotatesSlidingOnly(),
+    row("exaone4").slides(4096, 4).rotatesSlidingOnly().norms(
+        QkNormKind::EachHead, 1e-5),
     row("granite").multiplier(1),
     row("granitemoe").multiplier(1),
     row("granitemoeshared").multiplier(1),
@@ -120,13 +131,17 @@ static constexpr ModelRow models[] = {
     row("mistral").slides(4096),
     row("mistral3"),
     row("olmo"),
-    row("olmo2"),
-    row("olmoe"),
+    row("olmo2").norms(QkNormKind::AllHeads, 1e-5),
+    row("olmoe").norms(QkNormKind::AllHeads, 1e-5),
     row("phi3"),
     row("qwen2").slidesFromMaxWindow(/*onRequest=*/true),
     row("qwen2_moe").slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen3").slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen3_moe").slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen3")
+        .slidesFromMaxWindow(/*onRequest=*/true)
+        .norms(QkNormKind::EachHead),
+    row("qwen3_moe")
+        .slidesFromMaxWindow(/*onRequest=*/true)
+        .norms(QkNormKind::EachHead),
     row("seed_oss"),
     row("starcoder2"),
     row("yi"),
@@ -134,8 +149,10 @@ static constexpr ModelRow models[] = {
 
     // Half-paired, with a base, a fraction or a head size of their own.
     row("bitnet").theta(5e5),
+    row("eurobert").theta(2.5e5).bidirectional(),
     row("falcon", falconKeys),
     row("falcon_h1").theta(1e5),
+    row("flex_olmo").theta(5e5).norms(QkNormKind::AllHeads),
     row("gemma").headDim(256),
     row("gemma2").headDim(256).slides(4096, 2).queryScalar(256).softCap(50),
     row("gemma3")
@@ -144,26 +161,35 @@ static constexpr ModelRow models[] = {
         .theta(1e6)
         .ownSlidingTheta(1e4)
         .slides(4096, 6)
-        .queryScalar(256),
+        .queryScalar(256)
+        .norms(QkNormKind::EachHeadPlusOne),
     row("gemma3_text")
         .heads(8, 4)
         .headDim(256)
         .theta(1e6)
         .ownSlidingTheta(1e4)
         .slides(4096, 6)
-        .queryScalar(256),
+        .queryScalar(256)
+        .norms(QkNormKind::EachHeadPlusOne),
     row("gemma3n_text")
         .headDim(256)
         .theta(1e6)
         .ownSlidingTheta(1e4)
         .slides(512, 5)
-        .multiplier(1),
-    row("glm4_moe").partial(0.5),
+        .multiplier(1)
+        .norms(QkNormKind::EachHead),
+    row("glm4_moe")
+        .partial(0.5)
+        .norms(QkNormKind::EachHead, 1e-5)
+        .normsIf("use_qk_norm"),
     row("gpt_neox", neoxKeys).partial(0.25),
     row("gpt_neox_japanese", neoxKeys),
     row("gpt_oss").theta(150000).slides(128, 2).sinks(),
-    row("lfm2").theta(1e6),
-    row("minicpm3", latentKeys),
+    row("lfm2")
+        .theta(1e6)
+        .norms(QkNormKind::EachHead, 1e-5)
+        .normEpsKey("norm_eps"),
+    row("minicpm3", latentKeys).otherNorms(latentNorms),
     row("mixtral").theta(1e6),
     row("mllama_text_model").theta(5e5),
     row("modernbert", modernBertKeys)
@@ -171,15 +197,22 @@ static constexpr ModelRow models[] = {
         .ownSlidingTheta(1e4)
         .slidesBothWays(128, 3),
     row("nemotron").partial(0.5),
-    row("olmo3").unscaledSliding().slides(4096, 4),
-    row("persimmon", persimmonKeys).partial(0.5),
-    row("phi").partial(0.5),
+    row("olmo3").unscaledSliding().slides(4096, 4).norms(QkNormKind::AllHeads,
+                                                         1e-5),
+    row("persimmon", persimmonKeys).partial(0.5).otherNorms(layerNorms),
+    row("phi").partial(0.5).otherNorms(layerNorms).normsIf("qk_layernorm"),
     row("phimoe").theta(1e6),
-    row("qwen3_next").partial(0.25),
+    row("qwen3_next").partial(0.25).norms(QkNormKind::EachHeadPlusOne),
     row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
     row("smollm3").theta(2e6).skipsRotation(4),
-    row("stablelm", stablelmKeys).partial(0.25),
-    row("stablelm_epoch", stablelmKeys).partial(0.25),
+    row("stablelm", stablelmKeys)
+        .partial(0.25)
+        .otherNorms(layerNorms)
+        .normsIf("qk_layernorm"),
+    row("stablelm_epoch", stablelmKeys)
+        .partial(0.25)
+        .otherNorms(layerNorms)
+        .normsIf("qk_layernorm"),
 
     // Half-paired, if they rotate at all.
     row("esm").bidirectional().onlyIfPositionType("rotary"),
@@ -187,17 +220,24 @@ static constexpr ModelRow models[] = {
 
     // Interleaved.
     row("codegen", gptjKeys).interleaved().rotaryDim(64),
-    row("cohere").interleaved().theta(5e5),
+    row("cohere")
+        .interleaved()
+        .theta(5e5)
+        .otherNorms(layerNorms)
+        .normsIf("use_qk_norm"),
     row("cohere2").interleaved().slides(4096, 4).rotatesSlidingOnly(),
     row("deepseek_v2", latentKeys)
         .interleavedUnless("rope_interleave")
-        .latent(128, 128),
+        .latent(128, 128)
+        .otherNorms(latentNorms),
     row("deepseek_v3", latentKeys)
         .interleavedUnless("rope_interleave")
-        .latent(128, 128),
+        .latent(128, 128)
+        .otherNorms(latentNorms),
     row("deepseek_v32", latentKeys)
         .interleavedUnless("rope_interleave")
-        .otherAttention(),
+        .otherAttention()
+        .otherNorms(latentNorms),
     row("ernie4_5").interleaved().theta(5e5),
     row("ernie4_5_moe").interleaved().theta(5e5),
     row("glm").interleaved().partial(0.5),
@@ -206,10 +246,20 @@ static constexpr ModelRow models[] = {
     row("helium").interleaved().theta(1e5),
     row("kimi_k2", latentKeys)
         .interleavedUnless("rope_interleave")
-        .latent(128, 128),
-    row("llama4").interleaved().theta(5e5).otherAttention(),
-    row("llama4_text").interleaved().theta(5e5).otherAttention(),
-    row("longcat_flash", latentKeys).interleaved().theta(1e7).otherAttention(),
+        .latent(128, 128)
+        .otherNorms(latentNorms),
+    row("llama4").interleaved().theta(5e5).otherAttention().otherNorms(
+        lateNorms),
+    row("llama4_text")
+        .interleaved()
+        .theta(5e5)
+        .otherAttention()
+        .otherNorms(lateNorms),
+    row("longcat_flash", latentKeys)
+        .interleaved()
+        .theta(1e7)
+        .otherAttention()
+        .otherNorms(latentNorms),
     row("roformer").interleaved().bidirectional(),
 };
 

@@ -57,6 +57,26 @@ enum class SlidingLayers {
   Unrotated,     // those that do not rotate
 };
 
+/// How a model norms queries and keys, before it rotates them. The weights are
+/// those of the checkpoint.
+enum class QkNormKind {
+  None,
+  EachHead,        // RMS norm of each head, with weights that all heads share
+  EachHeadPlusOne, // the same, with 1 added to the weights
+  AllHeads, // RMS norm of all heads of a token, a weight for each channel
+  Unsupported,
+};
+
+struct QkNormRow {
+  QkNormKind kind = QkNormKind::None;
+  llvm::StringLiteral epsKey = "rms_norm_eps";
+  double defaultEps = 1e-6;
+  /// The key without which, or with false, there are no norms; empty: none.
+  llvm::StringLiteral enablingKey = "";
+  /// Of unsupported ones: what models of this type do, as a verb phrase.
+  llvm::StringLiteral description = "";
+};
+
 /// How queries, keys and values meet.
 struct AttentionRow {
   /// False where it is of a kind that the functions do not have.
@@ -80,6 +100,7 @@ struct AttentionRow {
   double defaultSoftCap = 0;     // 0: none
   int64_t defaultPlainDim = 0;   // latent: channels that do not rotate
   int64_t defaultValueDim = 0;   // latent: channels of the values
+  QkNormRow norm;
 };
 
 struct ModelRow {
@@ -221,6 +242,30 @@ struct ModelRow {
     ModelRow copy = *this;
     copy.attention.defaultPlainDim = plainDim;
     copy.attention.defaultValueDim = valueDim;
+    return copy;
+  }
+  /// Norms queries and keys, with a default `eps` for the key `rms_norm_eps`.
+  constexpr ModelRow norms(QkNormKind kind, double eps = 1e-6) const {
+    ModelRow copy = *this;
+    copy.attention.norm.kind = kind;
+    copy.attention.norm.defaultEps = eps;
+    return copy;
+  }
+  constexpr ModelRow normEpsKey(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.attention.norm.epsKey = key;
+    return copy;
+  }
+  constexpr ModelRow normsIf(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.attention.norm.enablingKey = key;
+    return copy;
+  }
+  /// Norms in a way that the functions do not have.
+  constexpr ModelRow otherNorms(llvm::StringLiteral description) const {
+    ModelRow copy = *this;
+    copy.attention.norm.kind = QkNormKind::Unsupported;
+    copy.attention.norm.description = description;
     return copy;
   }
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {

@@ -63,23 +63,27 @@ RankedTensorType ModelModule::getType(ArrayRef<int64_t> shape,
                                elementType ? elementType : getElementType());
 }
 
-/// A public function, with the builder at the start of its body.
-func::FuncOp ModelModule::createFunction(StringRef name,
+func::FuncOp ModelModule::createFunction(StringRef name, StringRef doc,
                                          ArrayRef<NamedType> arguments,
                                          ArrayRef<NamedType> results) {
   auto types = [](ArrayRef<NamedType> list) {
-    return llvm::map_to_vector(list,
-                               [](NamedType entry) { return entry.second; });
+    return llvm::map_to_vector(
+        list, [](const NamedType &entry) { return entry.type; });
   };
   auto function = func::FuncOp::create(
       builder, loc, name,
       builder.getFunctionType(types(arguments), types(results)));
-  for (auto [number, argument] : llvm::enumerate(arguments))
+  function->setAttr(PosencDialect::kDocAttrName, builder.getStringAttr(doc));
+  for (auto [number, argument] : llvm::enumerate(arguments)) {
     function.setArgAttr(number, PosencDialect::kNameAttrName,
-                        builder.getStringAttr(argument.first));
+                        builder.getStringAttr(argument.name));
+    if (!argument.sizes.empty())
+      function.setArgAttr(number, PosencDialect::kSizesAttrName,
+                          builder.getStrArrayAttr(argument.sizes));
+  }
   for (auto [number, result] : llvm::enumerate(results))
     function.setResultAttr(number, PosencDialect::kNameAttrName,
-                           builder.getStringAttr(result.first));
+                           builder.getStringAttr(result.name));
   builder.setInsertionPointToStart(function.addEntryBlock());
   return function;
 }
@@ -106,7 +110,8 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
   RankedTensorType tableType = getType(
       {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
   func::FuncOp function =
-      createFunction("sincos" + suffix, {{"positions", positionsType}},
+      createFunction("sincos" + suffix, describeSincos(frequencies, suffix),
+                     {{"positions", positionsType, {"tokens"}}},
                      {{"cos", tableType}, {"sin", tableType}});
   Value positions = function.getArgument(0);
   SmallVector<Value> sizes = createSizes(positions, 1);
@@ -129,10 +134,12 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   RankedTensorType keys = heads(config.numKeyValueHeads);
   RankedTensorType positionsType = getType(
       {ShapedType::kDynamic, ShapedType::kDynamic}, builder.getI64Type());
-  func::FuncOp function = createFunction(
-      "rope" + suffix,
-      {{"q", queries}, {"k", keys}, {"positions", positionsType}},
-      {{"q_out", queries}, {"k_out", keys}});
+  func::FuncOp function =
+      createFunction("rope" + suffix, describeRope(frequencies, suffix),
+                     {{"q", queries, {"batch", "tokens"}},
+                      {"k", keys},
+                      {"positions", positionsType}},
+                     {{"q_out", queries}, {"k_out", keys}});
   SmallVector<Value> inputs{function.getArgument(0), function.getArgument(1)};
   // Queries and keys have the positions' batch and sequence in common.
   SmallVector<Value> sizes = createSizes(inputs.front(), 2);

@@ -47,33 +47,42 @@ static bool isIdentifier(StringRef name) {
       "template",    "this",         "thread_local",
       "throw",       "true",         "try",
       "typedef",     "typeid",       "typename",
-      "uint16_t",    "union",        "unsigned",
-      "using",       "virtual",      "void",
-      "volatile",    "wchar_t",      "while",
-      "xor",         "xor_eq"};
+      "uint16_t",    "uint8_t",      "union",
+      "unsigned",    "using",        "virtual",
+      "void",        "volatile",     "wchar_t",
+      "while",       "xor",          "xor_eq"};
   return !name.empty() && !keywords.contains(name) &&
          !llvm::isDigit(name.front()) && llvm::all_of(name, [](char c) {
            return llvm::isAlnum(c) || c == '_';
          });
 }
 
-static bool isScalarType(Type type) {
+static bool isIntegerScalar(Type type) {
   return type.isSignlessInteger(64) || type.isSignlessInteger(32) ||
          type.isIndex();
 }
 
+static bool isScalarType(Type type) {
+  return isIntegerScalar(type) || isa<Float64Type, Float32Type>(type);
+}
+
 static bool isElementType(Type type) {
-  return isScalarType(type) ||
-         isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type);
+  return isScalarType(type) || type.isSignlessInteger(1) ||
+         isa<Float16Type, BFloat16Type>(type);
 }
 
 LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               StringRef name, Type type,
                               ArrayRef<int64_t> sizes) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (tensor ? !isElementType(tensor.getElementType()) : !isScalarType(type))
+  if (tensor && !isElementType(tensor.getElementType()))
     return emitError() << "type " << type
-                       << " has no place in a C signature (arg_c1)";
+                       << " has no place in a C signature: expected elements "
+                          "f64, f32, f16, bf16, i64, i32, i1 or index (arg_c1)";
+  if (!tensor && !isScalarType(type))
+    return emitError() << "type " << type
+                       << " has no place in a C signature: expected a ranked "
+                          "tensor, i64, i32, index, f64 or f32 (arg_c1)";
   int64_t dynamicDims = tensor ? tensor.getNumDynamicDims() : 0;
   if (static_cast<int64_t>(sizes.size()) != dynamicDims ||
       llvm::any_of(sizes, [](int64_t size) { return size < 0; }))
@@ -84,12 +93,20 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                              ArrayRef<ArgAttr> inputs,
-                              ArrayRef<ArgAttr> outputs,
-                              ArrayRef<int64_t> sizes,
-                              ArrayRef<int64_t> inPlace,
-                              ArrayRef<BoundAttr> bounds) {
+/// Whether the entries read elements of an input to check a bound.
+static bool readsElements(BoundAttr bound, int64_t input) {
+  bool readsInput = bound.getKind() != BoundKind::Heads;
+  return (readsInput && bound.getInput() == input) ||
+         bound.getLengths() == input;
+}
+
+LogicalResult
+AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                ArrayRef<ArgAttr> inputs, ArrayRef<ArgAttr> outputs,
+                ArrayRef<int64_t> sizes, ArrayRef<int64_t> inPlace,
+                ArrayRef<int64_t> shapeOnly, ArrayRef<BoundAttr> bounds,
+                ArrayRef<StringAttr> sizeNames, ArrayRef<TermAttr> terms,
+                ArrayRef<RelationAttr> relations) {
   llvm::StringSet<> names;
   for (ArgAttr arg : llvm::concat<const ArgAttr>(inputs, outputs)) {
     for (int64_t size : arg.getSizes())
@@ -100,12 +117,16 @@ LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "two arguments are called '" << arg.getName()
                          << "' (abi_c4)";
   }
+  auto isScalarInput = [&](int64_t number) {
+    return number >= 0 && number < static_cast<int64_t>(inputs.size()) &&
+           isIntegerScalar(inputs[number].getType());
+  };
   for (int64_t size : sizes)
-    if (size != -1 &&
-        (size < 0 || size >= static_cast<int64_t>(inputs.size()) ||
-         isa<RankedTensorType>(inputs[size].getType())))
+    if (size < -1 ? -2 - size >= static_cast<int64_t>(terms.size())
+                  : size != -1 && !isScalarInput(size))
       return emitError() << "size " << size
-                         << " is neither -1 nor a scalar input (abi_c2)";
+                         << " is neither -1 nor a scalar input nor a term "
+                            "(abi_c2)";
   for (ArgAttr arg : outputs)
     if (!isa<RankedTensorType>(arg.getType()))
       return emitError() << "output '" << arg.getName()
@@ -122,6 +143,14 @@ LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "output '" << output.getName()
                          << "' cannot take the place of input " << input
                          << " (abi_c5)";
+  auto isSymbol = [&](int64_t symbol, int64_t numTerms) {
+    int64_t numSizes = sizes.size(), numInputs = inputs.size();
+    if (symbol < numSizes)
+      return sizes[symbol] >= -1;
+    symbol -= numSizes;
+    return symbol < numInputs ? isScalarInput(symbol)
+                              : symbol - numInputs < numTerms;
+  };
   for (BoundAttr bound : bounds) {
     auto isBad = [&](int64_t number) {
       if (number < 0)
@@ -131,17 +160,52 @@ LogicalResult AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       auto tensor = dyn_cast<RankedTensorType>(inputs[number].getType());
       bool holdsIndices = tensor && isa<IntegerType>(tensor.getElementType()) &&
                           (tensor.getRank() == 1 || tensor.getRank() == 2);
-      return bound.getKind() == BoundKind::Sizes   ? false
-             : bound.getKind() == BoundKind::Heads ? !tensor
-                                                   : !holdsIndices;
+      return bound.getKind() == BoundKind::Heads ? !tensor : !holdsIndices;
     };
     auto names = llvm::concat<const int64_t>(bound.getLimit(), bound.getEach());
     if (isBad(bound.getInput()) || isBad(bound.getLengths()) ||
         llvm::any_of(names, [&](int64_t factor) {
-          return factor < -static_cast<int64_t>(sizes.size());
+          return factor < 0 && !isSymbol(-1 - factor, terms.size());
         }))
       return emitError() << "no inputs and sizes for " << bound << " (abi_c6)";
   }
+  int64_t next = 0;
+  for (int64_t input : shapeOnly) {
+    if (input < next || input >= static_cast<int64_t>(inputs.size()) ||
+        !isa<RankedTensorType>(inputs[input].getType()) ||
+        llvm::any_of(bounds, [&](BoundAttr bound) {
+          return readsElements(bound, input);
+        }))
+      return emitError() << "input " << input
+                         << " cannot be one of shape_only (abi_c7)";
+    next = input + 1;
+  }
+  if (!sizeNames.empty() && sizeNames.size() != sizes.size())
+    return emitError() << "expected " << sizes.size() << " size_names, got "
+                       << sizeNames.size() << " (abi_c8)";
+  for (auto [name, size] : llvm::zip(sizeNames, sizes)) {
+    if (!isIdentifier(name.getValue()))
+      return emitError() << "'" << name.getValue()
+                         << "' cannot be a name in C (abi_c8)";
+    // A size that a scalar gives goes by its name.
+    if (size == -1 && !names.insert(name.getValue()).second)
+      return emitError() << "two sizes or arguments are called '"
+                         << name.getValue() << "' (abi_c8)";
+  }
+  auto namesSymbols = [&](AffineMap map, int64_t numTerms) {
+    bool areKnown = true;
+    map.walkExprs([&](AffineExpr expr) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+        areKnown &= isSymbol(symbol.getPosition(), numTerms);
+    });
+    return areKnown;
+  };
+  for (auto [number, term] : llvm::enumerate(terms))
+    if (!namesSymbols(term.getOperands(), number))
+      return emitError() << "no sizes for " << term << " (abi_c9)";
+  for (RelationAttr relation : relations)
+    if (!namesSymbols(relation.getSides(), terms.size()))
+      return emitError() << "no sizes for " << relation << " (abi_c9)";
   return success();
 }
 
@@ -153,36 +217,58 @@ Attribute AbiAttr::parse(AsmParser &parser, Type) {
     });
   };
   SmallVector<ArgAttr> inputs, outputs;
+  auto parseList = [&](SmallVector<int64_t> &values) {
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseInteger(values.emplace_back());
+    });
+  };
   auto parseIntegers = [&](StringRef key,
                            SmallVector<int64_t> &values) -> ParseResult {
-    return failure(
-        parser.parseComma() || parser.parseKeyword(key) ||
-        parser.parseEqual() ||
-        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-          return parser.parseInteger(values.emplace_back());
-        }));
+    return failure(parser.parseKeyword(key) || parser.parseEqual() ||
+                   parseList(values));
   };
-  SmallVector<int64_t> sizes, inPlace;
+  SmallVector<int64_t> sizes, inPlace, shapeOnly;
   if (parser.parseLess() || parser.parseKeyword("inputs") ||
       parser.parseEqual() || parseArgs(inputs) || parser.parseComma() ||
       parser.parseKeyword("outputs") || parser.parseEqual() ||
-      parseArgs(outputs) || parseIntegers("sizes", sizes) ||
+      parseArgs(outputs) || parser.parseComma() ||
+      parseIntegers("sizes", sizes) || parser.parseComma() ||
       parseIntegers("in_place", inPlace))
     return {};
   SmallVector<BoundAttr> bounds;
-  auto parseBound = [&] {
-    return parser.parseAttribute(bounds.emplace_back());
+  SmallVector<TermAttr> terms;
+  SmallVector<RelationAttr> relations;
+  auto parseAttributes = [&](auto &list) -> ParseResult {
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseAttribute(list.emplace_back());
+    });
   };
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("bounds") || parser.parseEqual() ||
-       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                      parseBound)))
-    return {};
+  SmallVector<StringAttr> sizeNames;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc keyLoc = parser.getCurrentLocation();
+    StringRef key;
+    if (failed(parser.parseOptionalKeyword(
+            &key,
+            {"shape_only", "bounds", "size_names", "terms", "relations"}))) {
+      parser.emitError(keyLoc, "expected 'shape_only', 'bounds', 'size_names', "
+                               "'terms' or 'relations'");
+      return {};
+    }
+    if (parser.parseEqual() ||
+        (key == "shape_only"   ? parseList(shapeOnly)
+         : key == "bounds"     ? parseAttributes(bounds)
+         : key == "size_names" ? parseAttributes(sizeNames)
+         : key == "terms"      ? parseAttributes(terms)
+                               : parseAttributes(relations)))
+      return {};
+  }
   if (parser.parseGreater())
     return {};
   return parser.getChecked<AbiAttr>(loc, parser.getContext(), ArrayRef(inputs),
                                     ArrayRef(outputs), ArrayRef(sizes),
-                                    ArrayRef(inPlace), ArrayRef(bounds));
+                                    ArrayRef(inPlace), ArrayRef(shapeOnly),
+                                    ArrayRef(bounds), ArrayRef(sizeNames),
+                                    ArrayRef(terms), ArrayRef(relations));
 }
 
 void AbiAttr::print(AsmPrinter &printer) const {
@@ -192,18 +278,34 @@ void AbiAttr::print(AsmPrinter &printer) const {
                           [&](Attribute arg) { printer.printAttribute(arg); });
     printer << ']';
   };
+  auto printIntegers = [&](StringRef key, ArrayRef<int64_t> values) {
+    printer << ", " << key << " = [";
+    llvm::interleaveComma(values, printer.getStream());
+    printer << ']';
+  };
   printer << "<inputs = ";
   printArgs(getInputs());
   printer << ", outputs = ";
   printArgs(getOutputs());
-  printer << ", sizes = [";
-  llvm::interleaveComma(getSizes(), printer.getStream());
-  printer << "], in_place = [";
-  llvm::interleaveComma(getInPlace(), printer.getStream());
-  printer << ']';
+  printIntegers("sizes", getSizes());
+  printIntegers("in_place", getInPlace());
+  if (!getShapeOnly().empty())
+    printIntegers("shape_only", getShapeOnly());
   if (!getBounds().empty()) {
     printer << ", bounds = ";
     printArgs(getBounds());
+  }
+  if (!getSizeNames().empty()) {
+    printer << ", size_names = ";
+    printArgs(getSizeNames());
+  }
+  if (!getTerms().empty()) {
+    printer << ", terms = ";
+    printArgs(getTerms());
+  }
+  if (!getRelations().empty()) {
+    printer << ", relations = ";
+    printArgs(getRelations());
   }
   printer << '>';
 }

@@ -25,8 +25,8 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
         /*lengths=*/{}, /*cu_seqlens=*/{}, /*block_table=*/{}, /*mask=*/{},
         /*sinks=*/{}, inits, HeadLayout::TokenMajor, HeadLayout::TokenMajor,
         /*query_rotation=*/{}, /*key_rotation=*/{}, /*norm_eps=*/{},
-        /*scale=*/{}, /*window_left=*/{}, /*window_right=*/{},
-        /*causal=*/false);
+        /*norm_offset=*/{}, /*scale=*/{}, /*window_left=*/{},
+        /*window_right=*/{}, /*causal=*/false);
 }
 
 Value mlir::posenc::cloneScalarRegion(OpBuilder &builder, Region &region,

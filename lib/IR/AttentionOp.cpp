@@ -82,8 +82,10 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
   else if (is(getODSOperands(4)))
     symbols = ::getPositionSymbols(isPaged ? Own : Keys, getKeyRotationAttr(),
                                    arePackedKeys());
-  else if (is(getODSOperands(5)) || is(getODSOperands(6)))
-    symbols = {Dim};
+  else if (is(getODSOperands(5)))
+    symbols = {normsAllQueryHeads() ? Own : Dim};
+  else if (is(getODSOperands(6)))
+    symbols = {normsAllKeyHeads() ? Own : Dim};
   else if (is(getODSOperands(7)))
     symbols = {Batch};
   else if (is(getODSOperands(8)))
@@ -116,6 +118,35 @@ double AttentionOp::getScoreScale() {
     return scale->convertToDouble();
   auto type = cast<ShapedType>(getQuery().getType());
   return 1.0 / std::sqrt(static_cast<double>(type.getShape().back()));
+}
+
+double AttentionOp::getNormWeightOffset() {
+  return getNormOffset() ? getNormOffset()->convertToDouble() : 0;
+}
+
+/// Whether there are as many weights as channels in all heads of a token. One
+/// head is all heads, whichever way it is read.
+static bool normsAllHeads(Value norm, Value heads, unsigned headDim) {
+  if (!norm)
+    return false;
+  auto weights = cast<ShapedType>(norm.getType());
+  auto rows = cast<ShapedType>(heads.getType());
+  // Called by the verifier, too: ranks may be anything.
+  if (weights.getRank() != 1 || weights.isDynamicDim(0) ||
+      headDim + 1 >= rows.getRank() || rows.isDynamicDim(headDim))
+    return false;
+  int64_t numHeads = rows.getDimSize(headDim);
+  int64_t size = weights.getDimSize(0);
+  return numHeads > 1 && size % numHeads == 0 &&
+         size / numHeads == rows.getShape().back();
+}
+
+bool AttentionOp::normsAllQueryHeads() {
+  return normsAllHeads(getQueryNorm(), getQuery(), getQueryHeadDim());
+}
+
+bool AttentionOp::normsAllKeyHeads() {
+  return normsAllHeads(getKeyNorm(), getKey(), getKeyHeadDim());
 }
 
 unsigned AttentionOp::getQueryHeadDim() {
@@ -215,8 +246,17 @@ static LogicalResult verifyGroups(AttentionOp op) {
   if (failed(verifyNorm(op, "query_norm", op.getQueryNorm(), "attn_c13")) ||
       failed(verifyNorm(op, "key_norm", op.getKeyNorm(), "attn_c13")))
     return failure();
-  return verifyNormEps(op, op.getQueryNorm() || op.getKeyNorm(),
-                       op.getNormEpsAttr(), "attn_c13");
+  bool hasNorm = op.getQueryNorm() || op.getKeyNorm();
+  if (failed(verifyNormEps(op, hasNorm, op.getNormEpsAttr(), "attn_c13")))
+    return failure();
+  if (!op.getNormOffset())
+    return success();
+  if (!hasNorm)
+    return op.emitOpError() << "norm_offset without a norm (attn_c13)";
+  if (!op.getNormOffset()->isFinite())
+    return op.emitOpError() << "expected norm_offset to be finite, got "
+                            << op.getNormOffsetAttr() << " (attn_c13)";
+  return success();
 }
 
 /// Sizes that are related, though not equal.

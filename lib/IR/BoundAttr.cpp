@@ -19,8 +19,7 @@ LogicalResult BoundAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (input < 0 || limit.empty() || limit.size() > 2 || each.size() > 1)
     return emitError() << "expected an input, one or two factors of the limit "
                           "and at most one of each part (bound_c1)";
-  bool needsEach = kind == BoundKind::Pages || kind == BoundKind::Heads ||
-                   kind == BoundKind::Sizes;
+  bool needsEach = kind == BoundKind::Pages || kind == BoundKind::Heads;
   if (needsEach ? each.empty() : kind != BoundKind::Starts && !each.empty())
     return emitError() << (needsEach ? "expected" : "unexpected")
                        << " 'each' for " << stringifyBoundKind(kind)

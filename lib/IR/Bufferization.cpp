@@ -18,7 +18,48 @@ using namespace mlir;
 using namespace mlir::bufferization;
 using namespace mlir::posenc;
 
+/// Whether lowerings read and write the rows of a buffer by vectors.
+static bool hasContiguousRows(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  return !type || type.getRank() == 0 || type.isLastDimUnitStride();
+}
+
 namespace {
+
+/// The buffers of an operation. One whose last dimension is not contiguous, as
+/// that of a slice with a stride, has a contiguous copy in its place: a
+/// destination is copied back behind the operation.
+class ContiguousBuffers {
+public:
+  ContiguousBuffers(RewriterBase &rewriter, Location loc,
+                    const BufferizationOptions &options)
+      : rewriter(rewriter), loc(loc), options(options) {}
+
+  /// A contiguous buffer of the same shape, which holds the same if `isRead`.
+  FailureOr<Value> create(Value buffer, bool isRead) {
+    auto type = cast<MemRefType>(buffer.getType());
+    SmallVector<Value> sizes;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim))
+        sizes.push_back(memref::DimOp::create(rewriter, loc, buffer, dim));
+    FailureOr<Value> copy = options.createAlloc(
+        rewriter, loc, MemRefType::get(type.getShape(), type.getElementType()),
+        sizes);
+    if (succeeded(copy) && isRead &&
+        failed(options.createMemCpy(rewriter, loc, buffer, *copy)))
+      return failure();
+    return copy;
+  }
+
+  LogicalResult copy(Value from, Value to) {
+    return options.createMemCpy(rewriter, loc, from, to);
+  }
+
+private:
+  RewriterBase &rewriter;
+  Location loc;
+  const BufferizationOptions &options;
+};
 
 /// Only operations whose interface says so read what destinations hold.
 template <typename OpTy>
@@ -72,9 +113,53 @@ struct PosencBufferization
       }
       operands.push_back(value);
     }
+    if (failed(makeContiguous(op, operands, rewriter, options)))
+      return failure();
     mlir::posenc::detail::cloneWith(rewriter, op, /*resultTypes=*/TypeRange(),
                                     operands);
+    ContiguousBuffers buffers(rewriter, op->getLoc(), options);
+    for (auto [result, written] :
+         llvm::zip_equal(results, ArrayRef(operands).take_back(results.size())))
+      if (result != written && failed(buffers.copy(written, result)))
+        return failure();
     replaceOpWithBufferizedValues(rewriter, op, results);
+    return success();
+  }
+
+private:
+  /// Replaces the buffers that are not contiguous by copies.
+  static LogicalResult makeContiguous(Operation *op,
+                                      MutableArrayRef<Value> operands,
+                                      RewriterBase &rewriter,
+                                      const BufferizationOptions &options) {
+    ContiguousBuffers buffers(rewriter, op->getLoc(), options);
+    size_t numInits = op->getNumResults();
+    MutableArrayRef<Value> inits = operands.take_back(numInits);
+    for (Value &init : inits) {
+      if (hasContiguousRows(init))
+        continue;
+      bool isRead = cast<PositionalOpInterface>(op).readsDestinations();
+      FailureOr<Value> copy = buffers.create(init, isRead);
+      if (failed(copy))
+        return failure();
+      init = *copy;
+    }
+    // A tensor is rotated in its destination, which needs no memory.
+    bool isRotation = isa<RotateOp, RopeOp>(op);
+    for (auto [number, value] : llvm::enumerate(operands.drop_back(numInits))) {
+      if (hasContiguousRows(value))
+        continue;
+      if (isRotation && number < numInits) {
+        if (failed(buffers.copy(value, inits[number])))
+          return failure();
+        value = inits[number];
+        continue;
+      }
+      FailureOr<Value> copy = buffers.create(value, /*isRead=*/true);
+      if (failed(copy))
+        return failure();
+      value = *copy;
+    }
     return success();
   }
 };

@@ -84,7 +84,7 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
              << "' is an attribute of a function, a unit or \"inputs\"";
     return success();
   }
-  if (name == kLaunchesAttrName) {
+  if (name == kLaunchesAttrName || name == kWorkspaceAttrName) {
     if (!function || !isa<UnitAttr>(attr.getValue()))
       return op->emitError()
              << "'" << name << "' is a unit attribute of a function";
@@ -104,13 +104,30 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
              << "'" << name << "' is an attribute of a module, a list of i32";
     return success();
   }
-  if (name == kSharedAttrName) {
-    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!function || !bytes || !bytes.getType().isInteger(64) ||
-        bytes.getInt() <= 0)
+  bool isOfModule = name == kStackLimitAttrName;
+  if (name == kScratchAttrName) {
+    auto bytes = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (!function || !bytes ||
+        !llvm::all_of(bytes.asArrayRef(),
+                      [](int64_t size) { return size > 0; }))
       return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a positive "
-                                "number of bytes as i64";
+                             << "' is an attribute of a function, a list of "
+                                "positive numbers of bytes as i64";
+    return success();
+  }
+  if (isOfModule || name == kSharedAttrName) {
+    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!(isOfModule ? isa<ModuleOp>(op) : bool(function)) || !bytes ||
+        !bytes.getType().isInteger(64) || bytes.getInt() <= 0)
+      return op->emitError() << "'" << name << "' is an attribute of a "
+                             << (isOfModule ? "module" : "function")
+                             << ", a positive number of bytes as i64";
+    return success();
+  }
+  if (name == kDocAttrName) {
+    if (!function || !isa<StringAttr>(attr.getValue()))
+      return op->emitError()
+             << "'" << name << "' is an attribute of a function, a string";
     return success();
   }
   return op->emitError() << "unknown attribute '" << name << "'";
@@ -130,7 +147,14 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
 LogicalResult PosencDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                       unsigned,
                                                       NamedAttribute attr) {
-  return verifyName(op, attr);
+  if (attr.getName() != kSizesAttrName)
+    return verifyName(op, attr);
+  auto names = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return op->emitError() << "expected '" << kSizesAttrName
+                           << "' with an array of strings, got "
+                           << attr.getValue();
+  return success();
 }
 
 LogicalResult PosencDialect::verifyRegionResultAttribute(Operation *op,

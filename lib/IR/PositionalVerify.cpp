@@ -50,10 +50,9 @@ SmallVector<int64_t> mlir::posenc::getRotatedSymbols(Type type,
   return symbols;
 }
 
-bool mlir::posenc::haveSameShape(Type a, Type b) {
-  auto shapedA = cast<ShapedType>(a), shapedB = cast<ShapedType>(b);
-  return shapedA.getElementType() == shapedB.getElementType() &&
-         shapedA.getShape() == shapedB.getShape();
+bool mlir::posenc::haveCompatibleShapes(Type a, Type b) {
+  return getElementTypeOrSelf(a) == getElementTypeOrSelf(b) &&
+         succeeded(verifyCompatibleShape(a, b));
 }
 
 LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions,

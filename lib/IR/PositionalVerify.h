@@ -27,10 +27,11 @@ SmallVector<int64_t> getTableSymbols(Type table);
 SmallVector<int64_t> getRotatedSymbols(Type type, ArrayRef<int64_t> dims,
                                        int64_t index);
 
-/// Whether two shaped types have the same shape and element type. Memrefs may
-/// differ in their layout: bufferization gives each tensor the one of its
-/// buffer.
-bool haveSameShape(Type a, Type b);
+/// Whether two shaped types have the same element type, and shapes that agree
+/// where both are static: canonicalization may know more of one than of the
+/// other. Memrefs may differ in their layout: bufferization gives each tensor
+/// the one of its buffer.
+bool haveCompatibleShapes(Type a, Type b);
 
 /// Checks axes against positions and pairs; errors end in `constraint`.
 LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,

@@ -41,15 +41,16 @@ LogicalResult RotateOp::verify() {
       return emitOpError() << "expected one operand for each table, got "
                            << getODSOperands(table).size();
   auto table = cast<ShapedType>(getCos().getType());
-  if (!haveSameShape(table, getSin().getType()) || table.getRank() < 1 ||
+  auto sines = cast<ShapedType>(getSin().getType());
+  if (!haveCompatibleShapes(table, sines) || table.getRank() < 1 ||
       table.isDynamicDim(table.getRank() - 1) ||
+      sines.isDynamicDim(table.getRank() - 1) ||
       table.getDimSize(table.getRank() - 1) < 1 ||
       table.getDimSize(table.getRank() - 1) > 32768)
     return emitOpError() << "expected tables of one shape and element type "
                             "with a static last dimension between 1 and "
                             "32768, got "
-                         << table << " and " << getSin().getType()
-                         << " (rotate_c3)";
+                         << table << " and " << sines << " (rotate_c3)";
   if (failed(
           verifyRotation(*this, getInputs(), getInits(), getDims(),
                          table.getRank() - 1, getOffset(), getRotaryDim(),

@@ -29,14 +29,17 @@ std::optional<unsigned> SincosOp::getScalarPositionOperand() {
 
 LogicalResult SincosOp::verify() {
   if (getInits().size() != 2 ||
-      !haveSameShape(getInits()[0].getType(), getInits()[1].getType()))
+      !haveCompatibleShapes(getInits()[0].getType(), getInits()[1].getType()))
     return emitOpError() << "expected two destinations of the same shape and "
                             "element type (sincos_c1)";
   auto type = cast<ShapedType>(getInits()[0].getType());
   int64_t numPairs = getFrequencies().getNumPairs();
-  if (type.getRank() < 1 || type.getDimSize(type.getRank() - 1) != numPairs)
-    return emitOpError() << "expected destinations with a last dimension of "
-                         << numPairs << ", got " << type << " (sincos_c2)";
+  for (Value init : getInits()) {
+    auto table = cast<ShapedType>(init.getType());
+    if (table.getRank() < 1 || table.getShape().back() != numPairs)
+      return emitOpError() << "expected destinations with a last dimension of "
+                           << numPairs << ", got " << table << " (sincos_c2)";
+  }
   if (failed(verifyAxes(*this, getPositions().getType(), getAxesAttr(),
                         numPairs, "sincos_c4")))
     return failure();

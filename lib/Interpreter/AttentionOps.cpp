@@ -27,13 +27,16 @@ static reference::TokenLayout getLayout(HeadLayout layout) {
                                           : reference::TokenLayout::HeadMajor;
 }
 
-static std::optional<reference::RmsNorm>
-getNorm(Value weight, std::optional<APFloat> epsilon, Evaluator &values) {
+static std::optional<reference::RmsNorm> getNorm(Value weight,
+                                                 std::optional<APFloat> epsilon,
+                                                 double offset,
+                                                 Evaluator &values) {
   if (!weight)
     return std::nullopt;
   reference::RmsNorm norm;
   const auto &elements = values.get(weight).array.values;
-  norm.weight.assign(elements.begin(), elements.end());
+  for (long double element : elements)
+    norm.weight.push_back(static_cast<double>(element + offset));
   norm.epsilon = epsilon ? epsilon->convertToDouble() : 0;
   return norm;
 }
@@ -113,8 +116,10 @@ static LogicalResult getSpec(AttentionOp op, Evaluator &values,
   spec.causal = op.getCausal();
   spec.left = op.getWindowLeft();
   spec.right = op.getWindowRight();
-  spec.queryNorm = getNorm(op.getQueryNorm(), op.getNormEps(), values);
-  spec.keyNorm = getNorm(op.getKeyNorm(), op.getNormEps(), values);
+  spec.queryNorm = getNorm(op.getQueryNorm(), op.getNormEps(),
+                           op.getNormWeightOffset(), values);
+  spec.keyNorm = getNorm(op.getKeyNorm(), op.getNormEps(),
+                         op.getNormWeightOffset(), values);
   if (failed(getRotation(op, op.getQueryRotationAttr(), op.getQueryPositions(),
                          values, spec.queryRotation)) ||
       failed(getRotation(op, op.getKeyRotationAttr(), op.getKeyPositions(),
@@ -253,7 +258,7 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   reference::AppendSpec spec;
   spec.rowLayout = getLayout(op.getLayout());
   spec.cacheLayout = getLayout(op.getCacheLayout());
-  spec.keyNorm = getNorm(op.getNorm(), op.getNormEps(), values);
+  spec.keyNorm = getNorm(op.getNorm(), op.getNormEps(), /*offset=*/0, values);
   reference::Caches caches{inits[0]->array, inits[1]->array};
   if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(), values,
                          spec.keyRotation)) ||

@@ -67,6 +67,7 @@ std::optional<LogicalResult> evaluateAttention(Operation *op,
                                                Evaluator &values);
 std::optional<LogicalResult> evaluateTensor(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateArith(Operation *op, Evaluator &values);
+std::optional<LogicalResult> evaluateLinalg(Operation *op, Evaluator &values);
 
 } // namespace mlir::posenc
 

@@ -122,7 +122,7 @@ static LogicalResult checkFunction(FunctionOpInterface function) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!getReferenceType(tensor ? tensor.getElementType() : type))
       return function.emitError()
-             << "the reference takes tensors and integers, not " << type;
+             << "the reference takes tensors and numbers, not " << type;
   }
   if (function.isExternal() ||
       !llvm::hasSingleElement(function.getFunctionBody()))
@@ -166,7 +166,8 @@ static LogicalResult evaluate(Operation *op, Evaluator &values) {
     return *result;
   if (failed(checkOperands(op, values)))
     return failure();
-  for (auto kind : {evaluatePosenc, evaluateAttention, evaluateArith})
+  for (auto kind :
+       {evaluatePosenc, evaluateAttention, evaluateArith, evaluateLinalg})
     if (std::optional<LogicalResult> result = kind(op, values))
       return *result;
   return op->emitError() << "the reference does not evaluate '" << op->getName()

@@ -38,6 +38,8 @@ static double maximum(double a, double b) {
   return a > b ? a : b;
 }
 
+static double minimum(double a, double b) { return -maximum(-a, -b); }
+
 RealFunction mlir::posenc::findRealFunction(StringRef name) {
   using In = const double *;
   static const llvm::StringMap<RealFunction> functions = {
@@ -48,7 +50,7 @@ RealFunction mlir::posenc::findRealFunction(StringRef name) {
       {"arith.remf", [](In x) { return std::fmod(x[0], x[1]); }},
       {"arith.negf", [](In x) { return -x[0]; }},
       {"arith.maximumf", [](In x) { return maximum(x[0], x[1]); }},
-      {"arith.minimumf", [](In x) { return -maximum(-x[0], -x[1]); }},
+      {"arith.minimumf", [](In x) { return minimum(x[0], x[1]); }},
       {"arith.maxnumf", [](In x) { return std::fmax(x[0], x[1]); }},
       {"arith.minnumf", [](In x) { return std::fmin(x[0], x[1]); }},
       {"arith.truncf", [](In x) { return x[0]; }},
@@ -64,7 +66,7 @@ RealFunction mlir::posenc::findRealFunction(StringRef name) {
       {"math.cbrt", [](In x) { return std::cbrt(x[0]); }},
       {"math.ceil", [](In x) { return std::ceil(x[0]); }},
       {"math.clampf",
-       [](In x) { return std::fmin(std::fmax(x[0], x[1]), x[2]); }},
+       [](In x) { return minimum(maximum(x[0], x[1]), x[2]); }},
       {"math.copysign", [](In x) { return std::copysign(x[0], x[1]); }},
       {"math.cos", [](In x) { return std::cos(x[0]); }},
       {"math.cosh", [](In x) { return std::cosh(x[0]); }},

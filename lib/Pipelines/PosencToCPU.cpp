@@ -26,13 +26,15 @@ using namespace mlir::posenc;
 
 template <typename VectorOptions>
 static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
-  return {options.vectorBytes, options.prefetchDistance, options.prefetchFrom,
-          options.streamFrom,  options.streamTablesFrom, options.blockPositions,
-          options.blockBelow};
+  VectorOptions result;
+  result.vectorBytes = options.vectorBytes;
+  copyTuning(options, result);
+  return result;
 }
 
 void mlir::posenc::buildPosencToVectorPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
+  manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
@@ -44,8 +46,10 @@ void mlir::posenc::buildPosencToVectorPipeline(
   decomposition.exceptVectors = true;
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
-  manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(
-      {options.blockPositions, options.blockBelow}));
+  manager.addPass(createPosencDecomposeSoftmaxPass());
+  PosencTilePositionsPassOptions tiling;
+  copyTuning(options, tiling);
+  manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(tiling));
   manager.addPass(createConvertPosencAttentionToLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -85,6 +89,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMoveScratchPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   manager.addPass(createPosencOutlineLoopsPass());
   manager.addPass(createCanonicalizerPass());
@@ -96,7 +101,9 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   VectorTransferToSCFOptions vectorToSCF;
   vectorToSCF.enableFullUnroll();
   manager.addPass(createConvertVectorToSCFPass(vectorToSCF));
+  manager.addPass(createPosencExpandArithPass());
   manager.addPass(createSCFToControlFlowPass());
+  manager.addNestedPass<func::FuncOp>(createPosencExpandReshapesPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createPosencExpandMathPass());
@@ -119,6 +126,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createReconcileUnrealizedCastsPass());
   if (!options.nativeBF16)
     manager.addPass(createPosencEraseBF16Pass());
+  manager.addPass(createPosencLegalizeI1Pass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }
@@ -138,13 +146,13 @@ void mlir::posenc::registerPipelines() {
       "From posenc on tensors to kernels in the NVVM dialect and their "
       "launches",
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
-        buildPosencToGpuPipeline(manager);
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true);
         buildGpuToNVVMPipeline(manager, options);
       });
   PassPipelineRegistration<PosencToSPIRVOptions>(
       "posenc-to-spirv", "From posenc on tensors to kernels in SPIR-V",
       [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
-        buildPosencToGpuPipeline(manager);
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/false);
         buildGpuToSPIRVPipeline(manager, options);
       });
 }

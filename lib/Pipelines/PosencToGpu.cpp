@@ -17,8 +17,10 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager) {
+void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
+                                            bool hasFunctions) {
   // As for the CPU, so that both have the same signatures.
+  manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
@@ -32,7 +34,7 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager) {
   // Copies of a tensor to itself show as such only now.
   manager.addPass(createCanonicalizerPass());
 
-  manager.addPass(createPosencSelectGpuKernelsPass());
+  manager.addPass(createPosencSelectGpuKernelsPass({hasFunctions}));
   manager.addPass(createConvertPosencRopeToGpuPass());
   manager.addPass(createConvertPosencSinusoidalToGpuPass());
   manager.addPass(createConvertPosencElementsToGpuPass());

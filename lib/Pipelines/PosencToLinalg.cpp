@@ -17,6 +17,7 @@
 using namespace mlir;
 
 void mlir::posenc::buildPosencToLinalgPipeline(OpPassManager &pm) {
+  pm.addPass(createPosencExpandIndexCastsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createPosencDecomposeAttentionPass());
   pm.addPass(createPosencDecomposeKvAppendPass());

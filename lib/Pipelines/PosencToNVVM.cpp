@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -23,6 +24,8 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLoopInvariantCodeMotionPass());
   // Before convert-gpu-to-nvvm, which would make calls of libdevice.
+  kernels.addPass(createPosencExpandMathPass());
+  kernels.addPass(createPosencMathToIntrinsicsPass());
   kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());

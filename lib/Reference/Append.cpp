@@ -57,8 +57,8 @@ std::string checkAppend(const Caches &caches, const Array &newKeys,
   for (size_t i = 1; i < slots.size(); ++i)
     if (slots[i] >= 0 && slots[i] == slots[i - 1])
       return "two new rows have the same slot";
-  if (std::string reason =
-          checkRows(newKeys.shape.back(), spec.keyNorm, spec.keyRotation);
+  if (std::string reason = checkRows(newKeys.shape.back(), /*heads=*/1,
+                                     spec.keyNorm, spec.keyRotation);
       !reason.empty())
     return reason;
   if (spec.keyRotation &&

@@ -163,7 +163,9 @@ static std::vector<double> loadHead(const Array &x, const RowMap &rows,
                                     const std::optional<RmsNorm> &norm,
                                     const std::optional<RotationTable> &table) {
   Array result = gatherRows(x, rows, sequence, head, length);
-  if (norm)
+  if (norm && int64_t(norm->weight.size()) != rows.width)
+    normalizeHeads(result, x, rows, sequence, head, *norm);
+  else if (norm)
     normalize(result, *norm);
   return toDouble(table ? rotateRows(result, *table, sequence) : result);
 }

@@ -163,10 +163,11 @@ std::string checkAttention(const Array &queries, const Array &keys,
   if (!spec.sinks.empty() && int64_t(spec.sinks.size()) != q.heads)
     return "there must be one sink per query head";
   if (std::string reason =
-          checkRows(q.width, spec.queryNorm, spec.queryRotation);
+          checkRows(q.width, q.heads, spec.queryNorm, spec.queryRotation);
       !reason.empty())
     return reason;
-  if (std::string reason = checkRows(k.width, spec.keyNorm, spec.keyRotation);
+  if (std::string reason =
+          checkRows(k.width, k.heads, spec.keyNorm, spec.keyRotation);
       !reason.empty())
     return reason;
   if (std::string reason =

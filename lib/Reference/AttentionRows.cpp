@@ -123,6 +123,24 @@ void normalize(Array &rows, const RmsNorm &norm) {
   }
 }
 
+void normalizeHeads(Array &result, const Array &x, const RowMap &rows,
+                    int64_t sequence, int64_t head, const RmsNorm &norm) {
+  const int64_t width = rows.width;
+  for (int64_t token = 0; token < result.shape[0]; ++token) {
+    long double squares = 0;
+    for (int64_t h = 0; h < rows.heads; ++h) {
+      auto from = x.values.begin() + rows.row(sequence, token, h) * width;
+      for (int64_t d = 0; d < width; ++d)
+        squares += from[d] * from[d];
+    }
+    long double count = (long double)(rows.heads * width);
+    long double root = std::sqrt(squares / count + norm.epsilon);
+    for (int64_t d = 0; d < width; ++d)
+      result.values[size_t(token * width + d)] *=
+          norm.weight[size_t(head * width + d)] / root;
+  }
+}
+
 static Array rowsOf(const Array &table, int64_t begin, int64_t count) {
   const int64_t width = table.shape[1];
   auto from = table.values.begin() + begin * width;
@@ -147,10 +165,12 @@ Array gatherRows(const Array &x, const RowMap &rows, int64_t sequence,
   return result;
 }
 
-std::string checkRows(int64_t width, const std::optional<RmsNorm> &norm,
+std::string checkRows(int64_t width, int64_t heads,
+                      const std::optional<RmsNorm> &norm,
                       const std::optional<Rotation> &rotation) {
-  if (norm && int64_t(norm->weight.size()) != width)
-    return "a norm needs one weight per channel";
+  if (norm && int64_t(norm->weight.size()) != width &&
+      int64_t(norm->weight.size()) != heads * width)
+    return "a norm needs one weight per channel, of a head or of all heads";
   if (norm && !(std::isfinite(norm->epsilon) && norm->epsilon >= 0))
     return "the epsilon of a norm must be finite and not negative";
   if (!rotation)

@@ -58,6 +58,11 @@ std::vector<int64_t> tokenPositions(const Rotation &rotation,
 
 void normalize(Array &rows, const RmsNorm &norm);
 
+/// Norms \p result, the gathered rows of one head of \p x, by the mean square
+/// of all heads of each token, with that head's part of the weights.
+void normalizeHeads(Array &result, const Array &x, const RowMap &rows,
+                    int64_t sequence, int64_t head, const RmsNorm &norm);
+
 /// Turns the rows of \p x, which has rank 2, by the table's rows of one
 /// sequence.
 Array rotateRows(const Array &x, const RotationTable &table, int64_t sequence);
@@ -66,8 +71,10 @@ Array rotateRows(const Array &x, const RotationTable &table, int64_t sequence);
 Array gatherRows(const Array &x, const RowMap &rows, int64_t sequence,
                  int64_t head, int64_t length);
 
-/// Empty, or why the rows of \p width channels cannot be normed or rotated so.
-std::string checkRows(int64_t width, const std::optional<RmsNorm> &norm,
+/// Empty, or why the rows of \p heads heads of \p width channels cannot be
+/// normed or rotated so.
+std::string checkRows(int64_t width, int64_t heads,
+                      const std::optional<RmsNorm> &norm,
                       const std::optional<Rotation> &rotation);
 
 } // namespace posenc::reference

@@ -14,6 +14,7 @@
 #include "posenc/Support/Memory.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -25,8 +26,21 @@ namespace runtime = ::posenc::runtime;
 using reference::DType;
 using reference::ResultKind;
 
+/// The bytes of i1, of which any but 0 is true, as the i32 0 and 1.
+static runtime::Array widenBools(const runtime::Array &array) {
+  runtime::Array wide;
+  std::string error;
+  if (!runtime::Array::allocate(POSENC_I32, array.shape(), wide, error))
+    llvm::report_bad_alloc_error(error.c_str());
+  for (size_t i = 0; i < array.numElements(); ++i)
+    wide.dataAs<int32_t>()[i] = array.dataAs<uint8_t>()[i] != 0;
+  return wide;
+}
+
 llvm::Expected<ReferenceValue>
 mlir::posenc::convertToReference(const runtime::Array &array) {
+  if (array.dtype() == POSENC_I1)
+    return convertToReference(widenBools(array));
   std::optional<DType> type = getOracleType(array.dtype());
   if (!type)
     return llvm::createStringError(llvm::Twine("the reference does not know ") +
@@ -47,6 +61,14 @@ ReferenceValue mlir::posenc::convertToReference(int64_t scalar,
   ReferenceValue value;
   value.type = dtype == POSENC_I32 ? DType::I32 : DType::I64;
   value.array.values = {static_cast<long double>(scalar)};
+  return value;
+}
+
+ReferenceValue mlir::posenc::convertToReference(double scalar,
+                                                posenc_dtype dtype) {
+  ReferenceValue value;
+  value.type = dtype == POSENC_F32 ? DType::F32 : DType::F64;
+  value.array.values = {reference::roundTo(value.type, scalar)};
   return value;
 }
 
@@ -222,7 +244,13 @@ static Measured measure(const runtime::Array &result,
 
 bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
                                  const ReferenceValue &expected,
-                                 const Limits &limits) {
+                                 const Limits &limits, llvm::StringRef note) {
+  if (result.dtype() == POSENC_I1) {
+    ReferenceValue bools = expected;
+    for (long double &value : bools.array.values)
+      value = value != 0;
+    return compareResult(number, widenBools(result), bools, limits, note);
+  }
   bool isAttention = expected.isAttention;
   std::optional<double> limitRel = limits.maxRel, limitUlp = limits.maxUlp;
   if (isAttention && !limitRel)
@@ -242,7 +270,7 @@ bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
   llvm::outs().flush();
 
   auto error = [&]() -> llvm::raw_ostream & {
-    return llvm::errs() << "error: result #" << number << ": ";
+    return llvm::errs() << "error: result #" << number << note << ": ";
   };
   if (!found.mismatch.empty())
     error() << found.mismatch << "\n";

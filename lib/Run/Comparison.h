@@ -27,6 +27,8 @@ struct Limits {
 llvm::Expected<ReferenceValue>
 convertToReference(const ::posenc::runtime::Array &array);
 ReferenceValue convertToReference(int64_t scalar, posenc_dtype dtype);
+/// The same of f64 or f32, to which it is rounded.
+ReferenceValue convertToReference(double scalar, posenc_dtype dtype);
 
 /// Makes the values of a file the ones that a result is measured against.
 /// Magnitudes and limits are the oracle's if it knows the result; else they are
@@ -35,9 +37,11 @@ void setMeasure(ReferenceValue &expected, const ReferenceValue *oracle,
                 ::posenc::runtime::Function function);
 
 /// Measures a result, prints one line on standard output, and, where it is
-/// beyond the limits, why on standard error. Returns whether it is within.
+/// beyond the limits, why on standard error: `note` stands behind the result's
+/// number there. Returns whether it is within.
 bool compareResult(size_t number, const ::posenc::runtime::Array &result,
-                   const ReferenceValue &expected, const Limits &limits);
+                   const ReferenceValue &expected, const Limits &limits,
+                   llvm::StringRef note = "");
 
 } // namespace mlir::posenc
 

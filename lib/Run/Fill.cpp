@@ -80,6 +80,11 @@ static uint64_t roundToBits(DType type, long double value) {
 /// Stores next() in every element, rounded to the array's type.
 template <typename Next>
 static llvm::Error fill(const Array &array, Next next) {
+  if (array.dtype() == POSENC_I1) {
+    for (size_t i = 0; i < array.numElements(); ++i)
+      array.dataAs<uint8_t>()[i] = next(static_cast<int64_t>(i)) != 0;
+    return llvm::Error::success();
+  }
   std::optional<DType> type = getOracleType(array.dtype());
   if (!type)
     return llvm::createStringError(llvm::Twine("cannot make values of type ") +
@@ -96,15 +101,18 @@ static llvm::Error fill(const Array &array, Next next) {
 }
 
 static bool isInteger(const Array &array) {
+  if (array.dtype() == POSENC_I1)
+    return true;
   std::optional<DType> type = getOracleType(array.dtype());
   return type && !reference::isFloat(*type);
 }
 
 llvm::Error mlir::posenc::fillRandom(const Array &array, uint64_t seed) {
   Generator generator(seed);
+  uint64_t count = array.dtype() == POSENC_I1 ? 2 : 4096;
   if (isInteger(array))
     return fill(array, [&](int64_t) -> long double {
-      return static_cast<long double>(generator.next() % 4096);
+      return static_cast<long double>(generator.next() % count);
     });
   return fill(array, [&](int64_t) { return generator.nextNormal(); });
 }
@@ -122,18 +130,26 @@ llvm::Error mlir::posenc::fillValue(const Array &array, StringRef value) {
       return static_cast<long double>(*number);
     });
   }
+  llvm::Expected<double> number = parseReal(value);
+  if (!number)
+    return number.takeError();
+  return fill(array, [&](int64_t) { return *number; });
+}
+
+llvm::Expected<double> mlir::posenc::parseReal(StringRef text) {
   double number;
-  if (value.getAsDouble(number))
-    return llvm::createStringError("'" + value.take_front(24) +
+  if (text.getAsDouble(number))
+    return llvm::createStringError("'" + text.take_front(24) +
                                    "' is no number");
-  return fill(array, [&](int64_t) { return number; });
+  return number;
 }
 
 llvm::Expected<int64_t> mlir::posenc::parseInteger(posenc_dtype dtype,
                                                    StringRef text) {
   int64_t number;
   if (text.getAsInteger(10, number) ||
-      (dtype == POSENC_I32 && number != int32_t(number)))
+      (dtype == POSENC_I32 && number != int32_t(number)) ||
+      (dtype == POSENC_I1 && number != (number & 1)))
     return llvm::createStringError("'" + text.take_front(24) + "' is no " +
                                    posenc_dtype_name(dtype));
   return number;

@@ -72,10 +72,12 @@ llvm::Expected<InputText> mlir::posenc::parseInputText(StringRef text) {
     // Whether it is in range is known with the argument's type.
     StringRef digits = text;
     digits.consume_front("-");
-    if (digits.empty() || !llvm::all_of(digits, llvm::isDigit))
+    bool isInteger = !digits.empty() && llvm::all_of(digits, llvm::isDigit);
+    double real;
+    if (!isInteger && text.getAsDouble(real))
       return makeError(
-          "expected @FILE.npy, SHAPExTYPE=random, =iota or =VALUE, or an "
-          "integer");
+          "expected @FILE.npy, SHAPExTYPE=random, =iota or =VALUE, or a "
+          "number");
     input.value = text.str();
     return input;
   }

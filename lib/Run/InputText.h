@@ -25,7 +25,7 @@ struct InputText {
   enum class Kind { File, Random, Iota, Value };
   Kind kind = Kind::Value;
   std::string path;
-  /// POSENC_DTYPE_INVALID for an integer without a type.
+  /// POSENC_DTYPE_INVALID for a number without a type.
   posenc_dtype dtype = POSENC_DTYPE_INVALID;
   std::vector<int64_t> shape;
   std::optional<uint64_t> seed;

@@ -66,10 +66,11 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
                                          uint64_t number) {
   Input input;
   input.isScalar = argument.isScalar();
+  input.isReal = argument.isReal();
   if (text.kind == InputText::Kind::File) {
     if (input.isScalar)
       return llvm::createStringError("expected " + argument.type() +
-                                     ", an integer, not a file");
+                                     ", a number, not a file");
     std::string error;
     if (!runtime::readNpy(text.path, input.array, error))
       return llvm::createStringError(error);
@@ -77,6 +78,13 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
   }
   if (llvm::Error error = checkType(text, argument))
     return std::move(error);
+  if (input.isReal && text.kind == InputText::Kind::Value) {
+    llvm::Expected<double> value = parseReal(text.value);
+    if (!value)
+      return value.takeError();
+    input.real = *value;
+    return input;
+  }
   if (input.isScalar && text.kind == InputText::Kind::Value) {
     llvm::Expected<int64_t> value = parseInteger(argument.dtype(), text.value);
     if (!value)
@@ -102,7 +110,11 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
   }();
   if (error)
     return std::move(error);
-  if (input.isScalar)
+  if (input.isReal)
+    input.real = argument.dtype() == POSENC_F32
+                     ? static_cast<double>(*input.array.dataAs<float>())
+                     : *input.array.dataAs<double>();
+  else if (input.isScalar)
     input.scalar = argument.dtype() == POSENC_I32
                        ? *input.array.dataAs<int32_t>()
                        : *input.array.dataAs<int64_t>();

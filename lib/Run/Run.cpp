@@ -58,6 +58,11 @@ static llvm::Expected<std::vector<ReferenceValue>>
 evaluate(const Kernel &kernel, ArrayRef<Input> inputs) {
   std::vector<ReferenceValue> arguments;
   for (auto [number, input] : llvm::enumerate(inputs)) {
+    if (input.isReal) {
+      arguments.push_back(convertToReference(
+          input.real, kernel.getFunction().input(number).dtype()));
+      continue;
+    }
     if (input.isScalar) {
       arguments.push_back(convertToReference(
           input.scalar, kernel.getFunction().input(number).dtype()));
@@ -183,11 +188,22 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
     return std::move(error);
 
   bool within = true;
+  // Both groups of lines number the results from 0.
+  bool areBoth = request.reference && !expected.empty();
+  auto printHeading = [&](StringRef against) {
+    if (areBoth)
+      llvm::outs() << "compared with " << against << ":\n";
+  };
+  printHeading("the reference");
   if (request.reference)
     for (auto [number, result] : llvm::enumerate(results))
-      within &= compareResult(number, result, oracle[number], request.limits);
+      within &= compareResult(number, result, oracle[number], request.limits,
+                              areBoth ? ", compared with the reference" : "");
+  printHeading("the expected outputs");
   for (auto [number, value] : llvm::enumerate(expected))
-    within &= compareResult(number, results[number], value, request.limits);
+    within &=
+        compareResult(number, results[number], value, request.limits,
+                      areBoth ? ", compared with the expected output" : "");
   if (!request.reference && expected.empty() && request.outputs.empty())
     printSummary(function, results);
   return within ? kExitSuccess : kExitMismatch;
@@ -207,8 +223,8 @@ int mlir::posenc::runMain(int argc, char **argv) {
         return fail("--reference evaluates a module, and '" + request.path +
                     "' is compiled: a library carries none");
       if (!getInputFlags(request.inputOptions).empty())
-        return fail("--dtype, --pairing, --k-cache, --decode-tokens and "
-                    "--qk-norm are for a config.json; '" +
+        return fail("--dtype, --pairing, --k-cache, --decode-tokens, "
+                    "--qk-norm and --stack-limit are for a source; '" +
                     request.path + "' is compiled");
       if (!request.tuning.empty())
         return fail("--tuning is for a module or config.json; '" +

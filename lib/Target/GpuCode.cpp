@@ -19,9 +19,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-LogicalResult mlir::posenc::lowerToGpu(ModuleOp module) {
+LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions) {
   PassManager manager(module.getContext());
-  buildPosencToGpuPipeline(manager);
+  buildPosencToGpuPipeline(manager, hasFunctions);
   if (failed(manager.run(module)))
     return failure();
   // As where no tensor has elements; then there is nothing to compile.
@@ -57,7 +57,8 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
                                                      bool withCubins) {
   GpuCode code;
   code.host = module.clone();
-  if (failed(lowerToGpu(*code.host)))
+  // Kernels are the same for all targets.
+  if (failed(lowerToGpu(*code.host, /*hasFunctions=*/!targets.vulkan)))
     return std::nullopt;
   std::optional<std::vector<CudaImage>> images =
       generateCudaImages(*code.host, targets.cuda, withCubins);

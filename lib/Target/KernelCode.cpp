@@ -8,11 +8,13 @@
 
 #include "posenc/Target/KernelCode.h"
 
+#include "StackUse.h"
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/Target/SpirvCode.h"
 
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -20,22 +22,100 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Assembly, or an object file's bytes; nothing after an error at `loc`.
-static std::optional<std::string> generateCode(llvm::Module &module,
-                                               const TargetSpec &target,
-                                               llvm::CodeGenFileType type,
-                                               Location loc) {
+/// The most stack that any form of a kernel takes, if there is a bound.
+static std::optional<int64_t> findStackBytes(const llvm::Module &module,
+                                             StringRef prefix, StringRef name,
+                                             const Frames &frames) {
+  int64_t most = 0;
+  for (const std::string &entry :
+       {getEntrySymbol(prefix, name), getTensorEntrySymbol(prefix, name),
+        getFfiEntrySymbol(prefix, name)}) {
+    std::optional<int64_t> bytes = getStackBytes(module, entry, frames);
+    if (!bytes)
+      return std::nullopt;
+    most = std::max(most, *bytes);
+  }
+  return most;
+}
+
+namespace {
+/// Puts into the metadata how much stack the kernels need. It runs when the
+/// code of all functions is there, so that the frames are known, and before the
+/// constants are written: passes of functions are finalized in reverse order,
+/// and this one comes after the one that prints.
+class DescribeStack final : public llvm::FunctionPass {
+public:
+  DescribeStack(const LibraryParts &parts, const LLVMErrors &errors,
+                SmallVectorImpl<LibraryKernel> &kernels)
+      : llvm::FunctionPass(id), parts(parts), errors(errors), kernels(kernels) {
+  }
+  bool runOnFunction(llvm::Function &) override { return false; }
+  bool doFinalization(llvm::Module &module) override {
+    for (LibraryKernel &kernel : kernels)
+      if (kernel.onCpu)
+        kernel.stackBytes =
+            findStackBytes(module, parts.prefix, kernel.function.getName(),
+                           errors.getFrames());
+    llvm::GlobalVariable *text =
+        module.getGlobalVariable(kMetadataSymbol, /*AllowInternal=*/true);
+    text->replaceInitializer(llvm::ConstantDataArray::getString(
+        module.getContext(), parts.createMetadata(kernels)));
+    return true;
+  }
+
+private:
+  static char id;
+  const LibraryParts &parts;
+  const LLVMErrors &errors;
+  SmallVectorImpl<LibraryKernel> &kernels;
+};
+char DescribeStack::id;
+} // namespace
+
+/// Assembly, or an object file's bytes; nothing after an error at `loc`. Adds
+/// to the kernels, and to the metadata, how much stack they need.
+static std::optional<std::string>
+generateCode(llvm::Module &module, const LibraryParts &parts,
+             llvm::CodeGenFileType type, Location loc,
+             SmallVectorImpl<LibraryKernel> &kernels) {
   LLVMErrors errors(module.getContext(), loc);
+  requestFrames(module);
   llvm::SmallString<0> buffer;
   llvm::raw_svector_ostream os(buffer);
   llvm::legacy::PassManager manager;
-  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
+  std::unique_ptr<llvm::TargetMachine> machine =
+      parts.targets.front().createTargetMachine();
   // It fails only for a kind of file that no CPU target lacks.
   machine->addPassesToEmitFile(manager, os, nullptr, type);
+  manager.add(new DescribeStack(parts, errors, kernels));
   manager.run(module);
   if (errors.any())
     return std::nullopt;
   return std::string(buffer);
+}
+
+/// Emits an error for each kernel that needs more stack than the limit of its
+/// module says.
+static LogicalResult checkStackLimit(ModuleOp module,
+                                     ArrayRef<LibraryKernel> kernels) {
+  auto limit =
+      module->getAttrOfType<IntegerAttr>(PosencDialect::kStackLimitAttrName);
+  LogicalResult result = success();
+  for (LibraryKernel kernel : kernels) {
+    if (!limit || !kernel.onCpu)
+      continue;
+    if (!kernel.stackBytes)
+      result = kernel.function.emitError()
+               << "the stack that '" << kernel.function.getName()
+               << "' needs has no bound, so --stack-limit cannot hold";
+    else if (*kernel.stackBytes > limit.getInt())
+      result = kernel.function.emitError()
+               << "'" << kernel.function.getName() << "' needs "
+               << *kernel.stackBytes
+               << " bytes of stack, more than the limit of " << limit.getInt()
+               << ": pass --stack-limit=" << *kernel.stackBytes << " or more";
+  }
+  return result;
 }
 
 std::string mlir::posenc::printModule(ModuleOp module) {
@@ -117,15 +197,20 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
     }
   }
 
-  KernelCode result;
-  result.header = createHeader(parts.getKernels(), options.prefix);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateLibrary(parts, context);
   if (!code)
     return std::nullopt;
-  const TargetSpec &target = options.targets.front();
-  auto generate = [&](llvm::Module &code, llvm::CodeGenFileType type) {
-    return generateCode(code, target, type, module.getLoc());
+  KernelCode result;
+  SmallVector<LibraryKernel> kernels = parts.getKernels();
+  auto generate =
+      [&](llvm::Module &code,
+          llvm::CodeGenFileType type) -> std::optional<std::string> {
+    std::optional<std::string> text =
+        generateCode(code, parts, type, module.getLoc(), kernels);
+    if (!text || failed(checkStackLimit(module, kernels)))
+      return std::nullopt;
+    return text;
   };
   if (showStage || kind == CodeKind::LlvmIR) {
     llvm::raw_string_ostream(result.code) << *code;
@@ -149,6 +234,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   if (!object)
     return std::nullopt;
   result.code = std::move(*object);
+  result.header = createHeader(kernels, options.prefix);
   if (showStage)
     showStage(".o", result.code);
   return result;

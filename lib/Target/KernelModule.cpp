@@ -16,8 +16,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -54,16 +56,40 @@ static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
   return "";
 }
 
+/// Whether the backend makes calls of libm of an operation of the LLVM dialect,
+/// which kernels do not link. Functions of math never become such operations.
+static bool isLibmCall(Operation *op) {
+  StringRef name = op->getName().getStringRef();
+  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
+    name = call.getIntrin().rsplit('.').first;
+  if (!name.consume_front("llvm.intr.") && !name.consume_front("llvm."))
+    return false;
+  static const llvm::StringSet<> functions = {
+      "acos",  "asin", "atan",  "atan2", "cos",    "cosh",  "exp",  "exp2",
+      "exp10", "frem", "frexp", "ldexp", "log",    "log10", "log2", "modf",
+      "pow",   "powi", "sin",   "sinh",  "sincos", "tan",   "tanh"};
+  return functions.contains(name);
+}
+
 /// The backend ends the process at an intrinsic that it has no instruction for,
 /// as a module may have one that was lowered for another target.
 static LogicalResult checkIntrinsics(ModuleOp module,
                                      const TargetSpec &target) {
-  WalkResult result = module.walk([&](LLVM::CallIntrinsicOp op) {
-    StringRef missing = findMissing(op.getIntrin(), target);
+  WalkResult result = module.walk([&](Operation *op) {
+    if (isLibmCall(op)) {
+      op->emitError() << "'" << op->getName()
+                      << "' needs a library of functions, which kernels do not "
+                         "have; use the operation of the math dialect";
+      return WalkResult::interrupt();
+    }
+    auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+    StringRef missing;
+    if (call)
+      missing = findMissing(call.getIntrin(), target);
     if (missing.empty())
       return WalkResult::advance();
-    op.emitError() << "'" << op.getIntrin() << "' needs " << missing
-                   << ", which '" << target.name << "' does not have";
+    op->emitError() << "'" << call.getIntrin() << "' needs " << missing
+                    << ", which '" << target.name << "' does not have";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -75,12 +101,7 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   options.vectorBytes = target.vectorBytes;
   options.nativeBF16 = target.hasBF16Conversion;
   options.bf16Dots = target.hasBF16Dots;
-  options.prefetchDistance = target.tuning.prefetchDistance;
-  options.prefetchFrom = target.tuning.prefetchFrom;
-  options.streamFrom = target.tuning.streamFrom;
-  options.streamTablesFrom = target.tuning.streamTablesFrom;
-  options.blockPositions = target.tuning.blockPositions;
-  options.blockBelow = target.tuning.blockBelow;
+  copyTuning(target.tuning, options);
   PassManager manager(module.getContext());
   if (to == Stage::Linalg)
     buildPosencToLinalgPipeline(manager);
@@ -133,7 +154,12 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = true;
-  llvm::PassBuilder builder(&machine, tuning);
+  // LLVM 22's VectorCombine does not end on some functions (llvm-project issue
+  // 211984 and others like it), and has nothing to do in most of ours.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [](StringRef pass, llvm::Any) { return pass != "VectorCombinePass"; });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;
@@ -193,8 +219,33 @@ getInterfaceOptions(const LibraryParts &parts) {
     if (kernel.onCuda || kernel.onVulkan)
       options.gpuFunctions.push_back(kernel.function.getName().str());
   for (const TargetSpec &target : parts.targets)
-    options.cpuFeatures.push_back(target.cpuFeatures);
+    options.cpuFeatures.push_back(target.cpuFeatures |
+                                  static_cast<uint64_t>(target.family)
+                                      << kCpuFamilyShift);
+  // One variant may need more than the one that has the entries.
+  SmallVector<KernelMemory> most;
+  for (ModuleOp module : parts.modules)
+    for (auto [number, kernel] :
+         llvm::enumerate(mlir::posenc::getKernels(module))) {
+      most.resize(std::max(most.size(), number + 1));
+      KernelMemory memory = getKernelMemory(kernel.first);
+      most[number].sharedBytes =
+          std::max(most[number].sharedBytes, memory.sharedBytes);
+      most[number].scratchBytes =
+          std::max(most[number].scratchBytes, memory.scratchBytes);
+    }
+  for (const KernelMemory &memory : most) {
+    options.sharedBytes.push_back(memory.sharedBytes);
+    options.scratchBytes.push_back(memory.scratchBytes);
+  }
   return options;
+}
+
+std::string
+LibraryParts::createMetadata(ArrayRef<LibraryKernel> kernels) const {
+  PosencEmitCInterfacePassOptions options = getInterfaceOptions(*this);
+  return posenc::createMetadata(kernels, prefix, options.targets,
+                                options.vulkanBytes);
 }
 
 /// Emits the interface into a module and translates it. Local symbols get a
@@ -314,6 +365,8 @@ translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
   options.cpuFeatures = {0};
   options.gpu = true;
   options.entries = parts.modules.empty();
+  options.sharedBytes.clear();
+  options.scratchBytes.clear();
   if (failed(add(translatePart(*parts.gpu->host, context, options,
                                parts.targets.front(), ".gpu"))))
     return nullptr;

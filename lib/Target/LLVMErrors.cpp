@@ -22,6 +22,10 @@ struct Handler final : llvm::DiagnosticHandler {
   explicit Handler(Location loc) : loc(loc) {}
 
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (auto *frame = dyn_cast<llvm::DiagnosticInfoStackSize>(&info)) {
+      frames[&frame->getFunction()] = frame->getStackSize();
+      return true;
+    }
     std::string text;
     llvm::raw_string_ostream os(text);
     llvm::DiagnosticPrinterRawOStream printer(os);
@@ -34,6 +38,7 @@ struct Handler final : llvm::DiagnosticHandler {
   }
 
   Location loc;
+  Frames frames;
 };
 } // namespace
 
@@ -43,5 +48,9 @@ LLVMErrors::LLVMErrors(llvm::LLVMContext &context, Location loc)
 }
 
 LLVMErrors::~LLVMErrors() { context.setDiagnosticHandler(std::move(previous)); }
+
+const Frames &LLVMErrors::getFrames() const {
+  return static_cast<const Handler *>(context.getDiagHandlerPtr())->frames;
+}
 
 bool LLVMErrors::any() const { return context.getDiagHandlerPtr()->HasErrors; }

@@ -103,7 +103,7 @@ static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
 
 std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
                                                          StringRef prefix) {
-  if (failed(lowerToGpu(module)))
+  if (failed(lowerToGpu(module, /*hasFunctions=*/false)))
     return std::nullopt;
   std::optional<SpirvForm> form = lowerToSpirv(module);
   if (!form)

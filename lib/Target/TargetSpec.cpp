@@ -91,6 +91,8 @@ static constexpr StringRef kV4Features[] = {"avx512bw", "avx512cd", "avx512dq",
                                             "avx512f", "avx512vl"};
 static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 
+static constexpr StringRef kPrefer256 = "prefer-256-bit";
+
 /// Each has what those before it have.
 static const Level kX86Levels[] = {
     {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
@@ -196,11 +198,15 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   if (!info)
     return info.takeError();
   spec.tuning = getDefaultTuning(spec.triple, spec.tuneCpu);
+  spec.family = getCpuFamily(spec.triple, spec.tuneCpu);
 
   auto isChecked = [&](StringRef feature) {
     return triple.isX86() ? isCheckedX86(*target, triple, feature)
                           : feature == "neon" || feature == "fp-armv8";
   };
+  // LLVM's own word for AVX-512 instructions on vectors of AVX2's width.
+  bool isNarrow = triple.isX86() && llvm::is_contained(features, kPrefer256);
+  llvm::erase(features, kPrefer256);
   for (StringRef feature : features)
     if (!isChecked(feature))
       return makeError("feature '{0}' in target '{1}' is none that a library "
@@ -211,6 +217,11 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
           return (*info)->checkFeatures(("+" + feature).str());
         }))
       return makeFloorError(spec.name);
+    if (isNarrow) {
+      spec.vectorBytes = std::min(spec.vectorBytes, 32u);
+      // Products of pairs are made for vectors of 64 bytes.
+      spec.hasBF16Dots = false;
+    }
     return spec;
   }
   // Every CPU has NEON. For more than that, an entry would have to ask the
@@ -218,6 +229,14 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   spec.cpu = "generic";
   spec.vectorBytes = 16;
   return spec;
+}
+
+/// Whether CPUs that no version is tuned for run `a` rather than `b`. Each
+/// level has what those below it have, so its bits are the larger number.
+static bool isBetter(const TargetSpec &a, const TargetSpec &b) {
+  if (a.cpuFeatures != b.cpuFeatures)
+    return a.cpuFeatures > b.cpuFeatures;
+  return a.family == CpuFamily::Other && b.family != CpuFamily::Other;
 }
 
 llvm::Expected<std::vector<TargetSpec>>
@@ -235,14 +254,14 @@ TargetSpec::parseAll(ArrayRef<std::string> texts,
                        "architectures, which cannot share a library",
                        specs.front().name, spec->name);
     bool isUsed = llvm::none_of(specs, [&](const TargetSpec &other) {
-      return other.cpuFeatures == spec->cpuFeatures;
+      return other.cpuFeatures == spec->cpuFeatures &&
+             other.family == spec->family;
     });
-    (isUsed ? specs : unused).push_back(std::move(*spec));
+    if (isUsed)
+      specs.insert(llvm::upper_bound(specs, *spec, isBetter), std::move(*spec));
+    else
+      unused.push_back(std::move(*spec));
   }
-  // Each level has what those below it have, so its bits are the larger number.
-  llvm::sort(specs, [](const TargetSpec &a, const TargetSpec &b) {
-    return a.cpuFeatures > b.cpuFeatures;
-  });
   return specs;
 }
 

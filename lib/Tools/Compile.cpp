@@ -9,7 +9,9 @@
 #include "posenc/Tools/Compile.h"
 
 #include "Linker.h"
+#include "ListFunctions.h"
 #include "OutputFiles.h"
+#include "SlowOperations.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/KernelCode.h"
@@ -50,6 +52,8 @@ struct Request {
   Emit emit = Emit::Shared;
   CodeOptions code;
   bool saveTemps = false;
+  /// Print the input's functions, and compile none.
+  bool list = false;
   InputOptions inputOptions;
 };
 
@@ -103,12 +107,10 @@ static std::string getPrefix(StringRef output) {
   for (char &c : prefix)
     if (!llvm::isAlnum(c) && c != '_')
       c = '_';
+  // No symbol begins with a digit.
+  if (!prefix.empty() && llvm::isDigit(prefix.front()))
+    prefix.insert(prefix.begin(), '_');
   return prefix;
-}
-
-/// Whether symbols can begin so.
-static bool isValidPrefix(StringRef prefix) {
-  return !prefix.empty() && !llvm::isDigit(prefix.front());
 }
 
 static int fail(llvm::Error error) {
@@ -224,6 +226,20 @@ static CodeKind getCodeKind(Emit emit) {
                                : CodeKind::Object;
 }
 
+/// Whether the output is, or has, code for CPUs.
+static bool isCpuCode(const Request &request) {
+  switch (request.emit) {
+  case Emit::Posenc:
+  case Emit::Linalg:
+  case Emit::Ptx:
+  case Emit::Cubin:
+  case Emit::Spirv:
+    return false;
+  default:
+    return request.code.hasCpuCode;
+  }
+}
+
 static int compile(const Request &request) {
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -233,6 +249,12 @@ static int compile(const Request &request) {
       loadModule(request.input, request.inputOptions, context);
   if (!module)
     return kExitError;
+  if (request.list) {
+    listFunctions(llvm::outs(), *module);
+    return kExitSuccess;
+  }
+  if (isCpuCode(request) && !request.inputOptions.noWarnings)
+    warnOfSlowOperations(*module);
 
   OutputFiles files;
   StageFiles stages(request, files);
@@ -388,6 +410,12 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "choices of posenc-tune, for the targets of its CPU (default: the "
              "target's)",
              tuning);
+  parser.add("list",
+             "print a line for each function that the input gives, with its "
+             "signature; compile nothing",
+             request.list);
+  parser.add("no-warnings", "print errors only",
+             request.inputOptions.noWarnings);
   parser.add("save-temps", "keep the file of every stage beside OUT",
              request.saveTemps);
 
@@ -403,6 +431,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.input = inputs.front();
   request.output = output.value_or("");
   request.header = header.value_or("");
+  if (request.list && (output || emit || header || request.saveTemps))
+    return usage("--list writes no output: leave out -o, --emit, --header and "
+                 "--save-temps");
+  if (request.list)
+    return std::nullopt;
   if (request.output.empty())
     return usage("no output: give -o OUT");
   std::optional<Emit> kind =
@@ -416,9 +449,9 @@ static std::optional<int> parseArguments(int argc, char **argv,
     return usage("a shared library cannot go to standard output");
   bool hasSymbols =
       !getStage(*kind) && *kind != Emit::Ptx && *kind != Emit::Cubin;
-  if (hasSymbols && !isValidPrefix(getPrefix(request.output)))
-    return usage("no symbol can begin as the name of '" + request.output +
-                 "' says: it is empty or begins with a digit");
+  if (hasSymbols && getPrefix(request.output).empty())
+    return usage("expected a name before the suffix in '" + request.output +
+                 "': the library's symbols begin with it");
   if (threads && *threads != "none")
     return usage("unknown threads '" + *threads + "': expected none");
   if (threads)

@@ -16,6 +16,7 @@
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -148,8 +149,9 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
     return buildModule(context, *config, builderOptions);
   };
   bool isNamed = !options.kernels.empty();
-  bool wantsAttention =
-      !isNamed || options.qkNorm || !llvm::all_of(options.kernels, isRotation);
+  bool namesAttention = !llvm::all_of(options.kernels, isRotation);
+  bool wantsAttention = !isNamed || options.qkNorm || namesAttention;
+  readOptions.assumeAttention = namesAttention || options.qkNorm;
   OwningOpRef<ModuleOp> module = build(wantsAttention);
   // Who did not ask for an attention that there can be no functions of gets the
   // rest, and hears why. A key that is wrong is an error for all who need it.
@@ -159,6 +161,13 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
       if (diagnostic.severity == frontend::Severity::Error)
         reasons.push_back(diagnostic);
     module = build(/*attention=*/false);
+  }
+  if (options.noWarnings) {
+    llvm::erase_if(diagnostics, [](const frontend::Diagnostic &diagnostic) {
+      return diagnostic.severity == frontend::Severity::Warning;
+    });
+    if (module)
+      reasons.clear();
   }
   frontend::printDiagnostics(llvm::errs(), diagnostics);
   if (module) {
@@ -175,12 +184,49 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
 // MLIR
 //===----------------------------------------------------------------------===//
 
+/// What a file is that holds no text; empty for text.
+static StringRef findBinaryFormat(StringRef bytes) {
+  static constexpr std::pair<StringLiteral, StringLiteral> formats[] = {
+      {"\x7f"
+       "ELF",
+       "an ELF file, as libraries and object files are"},
+      {"\x93NUMPY", "an array in NumPy's format"},
+      {"\x1f\x8b", "a gzip archive: decompress it first"},
+      {"(\xb5/\xfd", "a Zstandard archive: decompress it first"},
+      {"\xfd"
+       "7zXZ",
+       "an xz archive: decompress it first"},
+      {"BZh", "a bzip2 archive: decompress it first"},
+      {"PK\x03\x04", "a zip archive: unpack it first"},
+      {"BC\xc0\xde", "LLVM bitcode"},
+      {"!<arch>\n", "a static library"},
+      {"\x03\x02#\x07", "a SPIR-V module"},
+      {"\xff\xfe", "UTF-16 text: convert it to UTF-8"},
+      {"\xfe\xff", "UTF-16 text: convert it to UTF-8"}};
+  for (auto [magic, name] : formats)
+    if (bytes.starts_with(magic))
+      return name;
+  // No text has such a control character at its beginning.
+  constexpr size_t inspected = 4096;
+  for (unsigned char c : bytes.take_front(inspected))
+    if (c < ' ' && !llvm::isSpace(c))
+      return "binary data";
+  return "";
+}
+
 static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, 0);
   if (!buffer)
     return nullptr;
   StringRef text = buffer->getBuffer();
   if (!isBytecode(buffer->getMemBufferRef())) {
+    if (StringRef format = findBinaryFormat(text); !format.empty()) {
+      llvm::errs() << (path == "-" ? "<stdin>" : path)
+                   << ":1:1: error: expected MLIR, as text or bytecode, or a "
+                      "config.json, got "
+                   << format << "\n";
+      return nullptr;
+    }
     constexpr unsigned maxDepth = 256;
     if (std::optional<TextPosition> deep = findTooDeep(text, maxDepth)) {
       llvm::errs() << (path == "-" ? "<stdin>" : path) << ':' << deep->line
@@ -269,6 +315,22 @@ static LogicalResult keepKernels(ModuleOp module,
   }
 }
 
+/// Says in the module what --stack-limit says, of which all code depends.
+static LogicalResult setStackLimit(ModuleOp module,
+                                   const InputOptions &options) {
+  if (!options.stackLimit)
+    return success();
+  int64_t bytes;
+  if (StringRef(*options.stackLimit).getAsInteger(10, bytes) || bytes <= 0) {
+    fail("--stack-limit needs a positive number of bytes, got '" +
+         StringRef(*options.stackLimit).take_front(24) + "'");
+    return failure();
+  }
+  module->setAttr(PosencDialect::kStackLimitAttrName,
+                  Builder(module.getContext()).getI64IntegerAttr(bytes));
+  return success();
+}
+
 OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                const InputOptions &options,
                                                MLIRContext &context) {
@@ -283,7 +345,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
     return fail(flag + " is for a config.json; '" + path + "' is none");
   OwningOpRef<ModuleOp> module =
       isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
-  if (!module)
+  if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
   if (options.kernels.empty())
     return module;

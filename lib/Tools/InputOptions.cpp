@@ -29,9 +29,13 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "at a time (default: 1)",
              options.decodeTokens);
   parser.add("qk-norm",
-             "for a config.json: attention norms queries and keys by head, "
-             "with the weights q_norm and k_norm",
+             "for a config.json: attention norms queries and keys as the model "
+             "does, with the checkpoint's weights q_norm and k_norm",
              options.qkNorm);
+  parser.add("stack-limit", "BYTES",
+             "the most stack that a function may need on a thread; one that "
+             "needs more takes a workspace (default: no limit)",
+             options.stackLimit);
 }
 
 std::vector<std::string>
@@ -47,5 +51,6 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--decode-tokens=", options.decodeTokens);
   if (options.qkNorm)
     flags.push_back("--qk-norm");
+  add("--stack-limit=", options.stackLimit);
   return flags;
 }

@@ -149,6 +149,16 @@ bool TuningReader::read(llvm::MutableArrayRef<TargetSpec> targets) {
       if (const json::Member *member = choices->find(choice.name))
         if (!readChoice(choice, member->value, tuning))
           return false;
+    // Files from before these fields existed mean one choice for both.
+    auto inherit = [&](StringRef name, StringRef from, uint64_t Tuning::*to,
+                       uint64_t Tuning::*value) {
+      if (!choices->find(name) && choices->find(from))
+        tuning.*to = tuning.*value;
+    };
+    inherit("prefetch_in_order", "prefetch_distance", &Tuning::prefetchInOrder,
+            &Tuning::prefetchDistance);
+    inherit("small_block_positions", "block_positions",
+            &Tuning::smallBlockPositions, &Tuning::blockPositions);
     if (target.tuneCpu != cpu->string())
       continue;
     target.tuning = tuning;

@@ -188,6 +188,9 @@ void Decomposition::findTile(ValueRange loops) {
     Value group = arith::DivUIOp::create(builder, loc, toValue(numQueryHeads),
                                          toValue(numKeyHeads));
     keyHead = arith::DivUIOp::create(builder, loc, head, group);
+    // As it is anyway, but nobody could tell.
+    keyHead = arith::MinSIOp::create(builder, loc, keyHead,
+                                     sub(toValue(numKeyHeads), constant(1)));
   }
 
   // Entry `b` of a packed tensor is [list[b], list[b+1]).
@@ -196,22 +199,28 @@ void Decomposition::findTile(ValueRange loops) {
     Value last = sub(toValue(numBatch), constant(1));
     isEntry = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                     batch, last);
-    next = arith::SelectOp::create(builder, loc, isEntry,
-                                   add(batch, constant(1)), last);
+    next = arith::MinSIOp::create(builder, loc, add(batch, constant(1)), last);
   }
-  auto loadRange = [&](Value list) {
-    Value begin = loadIndex(builder, loc, list, batch);
+  // Entry points refuse lists, lengths and pages that leave the tensors. IR
+  // that is compiled from here on has no such check, so that they are clamped.
+  auto clamp = [&](Value value, Value least, Value most) -> Value {
+    Value atMost = arith::MinSIOp::create(builder, loc, value, most);
+    return arith::MaxSIOp::create(builder, loc, atMost, least);
+  };
+  auto loadRange = [&](Value list, Value most) {
+    Value begin =
+        clamp(loadIndex(builder, loc, list, batch), constant(0), most);
     Value end = loadIndex(builder, loc, list, next);
     return std::pair<Value, Value>(begin, end);
   };
   OpFoldResult count = numQueries;
   OpFoldResult first = apply(d0 * queriesPerTile, {loops[2]});
   if (op.arePackedQueries()) {
-    auto [begin, end] = loadRange(op.getCuSeqlens()[0]);
+    Value all = toValue(numQueries);
+    auto [begin, end] = loadRange(op.getCuSeqlens()[0], all);
     queryStart = begin;
-    end = arith::SelectOp::create(builder, loc, isEntry, end,
-                                  toValue(numQueries));
-    Value own = sub(end, begin);
+    end = arith::SelectOp::create(builder, loc, isEntry, end, all);
+    Value own = sub(clamp(end, begin, all), begin);
     count = own;
     // There are as many tiles as the longest entry could have.
     first =
@@ -221,9 +230,10 @@ void Decomposition::findTile(ValueRange loops) {
              attr(headsPerTile)};
 
   if (op.arePackedKeys()) {
-    auto [begin, end] = loadRange(op.getCuSeqlens()[1]);
+    Value all = toValue(numKeys);
+    auto [begin, end] = loadRange(op.getCuSeqlens()[1], all);
     keyStart = begin;
-    length = sub(end, begin);
+    length = sub(clamp(end, begin, all), begin);
   } else if (isEntry) {
     length = scf::IfOp::create(
                  builder, loc, isEntry,
@@ -236,10 +246,30 @@ void Decomposition::findTile(ValueRange loops) {
                    scf::YieldOp::create(b, l, none);
                  })
                  .getResult(0);
-  } else if (op.getLengths())
+  } else if (op.getLengths()) {
     length = loadIndex(builder, loc, op.getLengths(), batch);
-  else
+  } else {
     length = toValue(numKeys);
+  }
+  if (op.getLengths()) {
+    Value most = toValue(numKeys);
+    if (Value table = op.getBlockTable()) {
+      Value pages = toValue(tensor::getMixedSize(builder, loc, table, 1));
+      most = arith::MulIOp::create(builder, loc, pages, most);
+    }
+    length = arith::MinSIOp::create(builder, loc, length, most);
+    // Of pages nobody else says how many keys these have.
+    for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
+      if (!op.getBlockTable() || !tensor)
+        continue;
+      auto type = cast<RankedTensorType>(tensor.getType());
+      if (type.getShape().back() != 1)
+        length = arith::MinSIOp::create(
+            builder, loc, length,
+            toValue(tensor::getMixedSize(builder, loc, tensor,
+                                         type.getRank() - 1)));
+    }
+  }
   place = add(toValue(first), sub(length, toValue(count)));
 }
 
@@ -259,11 +289,10 @@ std::pair<Value, Value> Decomposition::findKeyRange() {
     begin = arith::MaxSIOp::create(
         builder, loc, begin, sub(place, constant(std::min(*left, kWidest))));
   if (op.arePackedQueries()) {
-    // A tile beyond the entry's queries has none.
-    Value isEmpty =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                              toValue(queries.count), constant(0));
-    end = arith::SelectOp::create(builder, loc, isEmpty, begin, end);
+    // A tile without queries sees no keys.
+    Value keys =
+        arith::MulIOp::create(builder, loc, toValue(queries.count), length);
+    end = arith::MinSIOp::create(builder, loc, end, add(begin, keys));
   }
   return {begin, end};
 }
@@ -361,6 +390,31 @@ Value Decomposition::takePositions(Value positions, RotationAttr rotation,
   return extract(positions, offsets, sizes, dropped);
 }
 
+static RowTransform getTransform(AttentionOp op, Value norm,
+                                 RotationAttr rotation) {
+  double eps = op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0;
+  return {norm, eps, op.getNormWeightOffset(), rotation};
+}
+
+/// Norms ahead of the tiles what is normed over all heads of a token: a tile
+/// has but some of them.
+static void normAllHeads(OpBuilder &builder, AttentionOp op) {
+  Location loc = op.getLoc();
+  bool ofQueries = op.normsAllQueryHeads(), ofKeys = op.normsAllKeyHeads();
+  if (ofQueries) {
+    RowTransform transform = getTransform(op, op.getQueryNorm(), {});
+    op.getQueryMutable().assign(normalizeHeads(
+        builder, loc, op.getQuery(), op.getQueryHeadDim(), transform));
+    op.getQueryNormMutable().clear();
+  }
+  if (ofKeys) {
+    RowTransform transform = getTransform(op, op.getKeyNorm(), {});
+    op.getKeyMutable().assign(normalizeHeads(builder, loc, op.getKey(),
+                                             op.getKeyHeadDim(), transform));
+    op.getKeyNormMutable().clear();
+  }
+}
+
 /// The queries of the tile as (heads, queries, dim), normed and rotated.
 Value Decomposition::takeQueries() {
   bool isPacked = op.arePackedQueries();
@@ -373,10 +427,8 @@ Value Decomposition::takeQueries() {
   Value tile = extract(op.getQuery(), offsets, sizes, dropped);
   if (op.getQueryLayout() == HeadLayout::TokenMajor)
     tile = transpose(builder, loc, tile, {1, 0, 2});
-  RowTransform transform{op.getQueryNorm(),
-                         op.getNormEps() ? op.getNormEps()->convertToDouble()
-                                         : 0.0,
-                         op.getQueryRotationAttr()};
+  RowTransform transform =
+      getTransform(op, op.getQueryNorm(), op.getQueryRotationAttr());
   Value positions;
   if (transform.rotation)
     positions = op.getQueryPositions()
@@ -463,10 +515,8 @@ Decomposition::State Decomposition::addKeys(OpBuilder &nested, Value query,
   OpFoldResult count = clip(keysPerTile, firstKey, end);
   Value key = takeKeys(op.getKey(), firstKey, count);
   Value value = takeKeys(op.getValue(), firstKey, count);
-  RowTransform transform{op.getKeyNorm(),
-                         op.getNormEps() ? op.getNormEps()->convertToDouble()
-                                         : 0.0,
-                         op.getKeyRotationAttr()};
+  RowTransform transform =
+      getTransform(op, op.getKeyNorm(), op.getKeyRotationAttr());
   Value positions;
   if (transform.rotation)
     positions = takePositions(op.getKeyPositions(), transform.rotation,
@@ -525,9 +575,12 @@ void Decomposition::insertResults(ValueRange state, ValueRange outputs,
       } else {
         Value log = math::LogOp::create(b, l, args[1]);
         result = arith::AddFOp::create(b, l, args[0], log);
-        result = arith::SelectOp::create(
-            b, l, isZero, constant(-std::numeric_limits<double>::infinity()),
-            result);
+        // A row that has seen nothing but its sink has that to the bit, minus
+        // zero too; a row that has seen nothing, minus infinity.
+        Value isOne = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
+                                            args[1], constant(1.0));
+        Value isMaximum = arith::OrIOp::create(b, l, isZero, isOne);
+        result = arith::SelectOp::create(b, l, isMaximum, args[0], result);
       }
       linalg::YieldOp::create(b, l, result);
     };
@@ -597,6 +650,7 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
+      normAllHeads(rewriter, op);
       rewriter.replaceOp(
           op,
           Decomposition(rewriter, op, rowsPerTile, keysPerTile).decompose());

@@ -10,7 +10,6 @@
 
 #include "posenc/Transforms/Passes.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -42,8 +41,7 @@ public:
 
 private:
   void findSlot();
-  /// The token's row of every head, and its new value; no token at all where
-  /// the slot is negative.
+  /// The token's row of every head; no row if the slot is outside of the cache.
   Value takeRows(Value tensor);
   Value takePosition();
   void insertRows(Value rows, Value cache, scf::InParallelOp terminator);
@@ -59,8 +57,8 @@ private:
   Location loc;
   KvAppendOp op;
   Value batch, token; ///< `batch` is null if the rows are packed.
-  Value entry, slot;  ///< Where the row goes; not negative.
-  OpFoldResult count; ///< 1 or 0.
+  Value entry, slot;  ///< Where the row goes, within the cache.
+  OpFoldResult count; ///< 1, or 0 if the given slot is outside of the cache.
 };
 
 } // namespace
@@ -80,14 +78,17 @@ Value AppendLowering::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
 }
 
 void AppendLowering::findSlot() {
-  auto toValue = [&](OpFoldResult size) {
-    return getValueOrCreateConstantIndexOp(builder, loc, size);
+  auto getSize = [&](Value tensor, int64_t dim) {
+    return getValueOrCreateConstantIndexOp(
+        builder, loc, tensor::getMixedSize(builder, loc, tensor, dim));
   };
+  Value cache = op.getInits()[0];
+  Value tokens = getSize(cache, op.getCacheTokenDim());
+  Value one = constant(1), limit = tokens;
   Value given;
   if (Value lengths = op.getLengths()) {
     Value length = loadIndex(builder, loc, lengths, batch);
-    Value count = toValue(
-        tensor::getMixedSize(builder, loc, op.getKey(), op.getTokenDim()));
+    Value count = getSize(op.getKey(), op.getTokenDim());
     Value first = arith::SubIOp::create(builder, loc, length, count);
     given = arith::AddIOp::create(builder, loc, first, token);
   } else {
@@ -95,23 +96,34 @@ void AppendLowering::findSlot() {
     if (batch)
       at.insert(at.begin(), batch);
     given = loadIndex(builder, loc, op.getSlots(), at);
+    limit = arith::MulIOp::create(builder, loc, getSize(cache, 0), tokens);
   }
-  slot = arith::MaxSIOp::create(builder, loc, given, constant(0));
-  Value next = arith::AddIOp::create(builder, loc, given, constant(1));
-  next = arith::MaxSIOp::create(builder, loc, next, constant(0));
-  count = affine::makeComposedFoldedAffineMin(
-      builder, loc,
-      AffineMap::get(
-          1, 0, {builder.getAffineConstantExpr(1), builder.getAffineDimExpr(0)},
-          builder.getContext()),
-      {next});
+  Value zero = constant(0);
+  auto max = [&](Value a, Value b) -> Value {
+    return arith::MaxSIOp::create(builder, loc, a, b);
+  };
+  auto min = [&](Value a, Value b) -> Value {
+    return arith::MinSIOp::create(builder, loc, a, b);
+  };
+  auto subtract = [&](Value a, Value b) -> Value {
+    return arith::SubIOp::create(builder, loc, a, b);
+  };
+  // 1 if 0 <= given < limit, written so that the bounds of the slices follow.
+  Value first = max(given, zero);
+  Value next = arith::AddIOp::create(builder, loc, given, one);
+  Value number =
+      min(min(one, max(next, zero)), max(subtract(limit, first), zero));
+  slot = first;
   entry = batch;
   if (op.getSlots()) {
-    Value tokens = toValue(tensor::getMixedSize(builder, loc, op.getInits()[0],
-                                                op.getCacheTokenDim()));
-    entry = arith::DivUIOp::create(builder, loc, slot, tokens);
-    slot = arith::RemUIOp::create(builder, loc, slot, tokens);
+    Value divisor = max(tokens, one);
+    entry = min(arith::DivUIOp::create(builder, loc, first, divisor),
+                subtract(getSize(cache, 0), one));
+    slot = arith::RemUIOp::create(builder, loc, first, divisor);
+    number = min(number, tokens);
   }
+  slot = min(slot, subtract(tokens, number));
+  count = number;
 }
 
 Value AppendLowering::takeRows(Value tensor) {
@@ -181,7 +193,7 @@ ValueRange AppendLowering::lower() {
   Value key = takeRows(op.getKey()), value = takeRows(op.getValue());
   RowTransform transform{
       op.getNorm(), op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0,
-      op.getRotationAttr()};
+      /*weightOffset=*/0.0, op.getRotationAttr()};
   unsigned tokenDim = op.getCacheTokenDim() - 1;
   key = transformRows(builder, loc, key, tokenDim,
                       transform.rotation ? takePosition() : Value(), transform);

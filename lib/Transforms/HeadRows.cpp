@@ -56,27 +56,41 @@ Value mlir::posenc::loadIndex(OpBuilder &builder, Location loc, Value list,
                                                   entry);
 }
 
-/// `x * (1 / sqrt(mean(x^2) + eps)) * w`, in the type of sums, rounded to
-/// `result`.
-static Value normalize(OpBuilder &builder, Location loc, Value rows, Value norm,
-                       double eps, Type sum, Type result) {
+/// `x * (1 / sqrt(mean(x^2) + eps)) * (w + offset)`, in the type of sums,
+/// rounded to `result`. The mean is one of the last dimension, and of
+/// `otherDim` too if there is one: then `norm` has rank 2.
+static Value normalize(OpBuilder &builder, Location loc, Value rows,
+                       std::optional<unsigned> otherDim, Value norm,
+                       const RowTransform &transform, Type sum, Type result) {
   auto type = cast<RankedTensorType>(rows.getType());
-  int64_t rank = type.getRank();
+  unsigned rank = type.getRank();
   AffineMap all = builder.getMultiDimIdentityMap(rank);
-  AffineMap row = all.dropResult(rank - 1);
-  AffineMap lane = all.getSubMap({static_cast<unsigned>(rank - 1)});
+  SmallVector<unsigned> normed{rank - 1}, others;
+  if (otherDim)
+    normed.insert(normed.begin(), *otherDim);
+  SmallVector<OpFoldResult> allSizes =
+      tensor::getMixedSizes(builder, loc, rows);
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
+  int64_t count = 1;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    if (llvm::is_contained(normed, dim)) {
+      loops[dim] = utils::IteratorType::reduction;
+      count *= type.getDimSize(dim);
+      continue;
+    }
+    others.push_back(dim);
+    sizes.push_back(allSizes[dim]);
+  }
+  AffineMap row = all.getSubMap(others), weight = all.getSubMap(normed);
   auto constant = [&](OpBuilder &b, double value) -> Value {
     return arith::ConstantOp::create(b, loc, b.getFloatAttr(sum, value));
   };
 
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, rows);
-  sizes.pop_back();
   Value factors = tensor::EmptyOp::create(builder, loc, sizes, sum);
   factors =
       linalg::FillOp::create(builder, loc, constant(builder, 0.0), factors)
           .getResult(0);
-  SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
-  loops.back() = utils::IteratorType::reduction;
   factors =
       linalg::GenericOp::create(builder, loc, factors.getType(), rows, factors,
                                 ArrayRef<AffineMap>{all, row}, loops,
@@ -87,15 +101,16 @@ static Value normalize(OpBuilder &builder, Location loc, Value rows, Value norm,
                                   linalg::YieldOp::create(b, l, squares);
                                 })
           .getResult(0);
-  AffineMap each = builder.getMultiDimIdentityMap(rank - 1);
+  AffineMap each = builder.getMultiDimIdentityMap(others.size());
   factors =
       linalg::GenericOp::create(
           builder, loc, factors.getType(), ValueRange(), factors,
-          ArrayRef<AffineMap>{each}, getParallelLoops(rank - 1),
+          ArrayRef<AffineMap>{each}, getParallelLoops(others.size()),
           [&](OpBuilder &b, Location l, ValueRange args) {
-            Value size = constant(b, type.getShape().back());
-            Value mean = arith::DivFOp::create(b, l, args[0], size);
-            Value shifted = arith::AddFOp::create(b, l, mean, constant(b, eps));
+            Value mean =
+                arith::DivFOp::create(b, l, args[0], constant(b, count));
+            Value shifted =
+                arith::AddFOp::create(b, l, mean, constant(b, transform.eps));
             Value root = math::SqrtOp::create(b, l, shifted);
             Value factor = arith::DivFOp::create(b, l, constant(b, 1.0), root);
             linalg::YieldOp::create(b, l, factor);
@@ -104,17 +119,39 @@ static Value normalize(OpBuilder &builder, Location loc, Value rows, Value norm,
   Value init = createEmptyLike(builder, loc, rows, result);
   return linalg::GenericOp::create(
              builder, loc, init.getType(), ValueRange{rows, factors, norm},
-             init, ArrayRef<AffineMap>{all, row, lane, all},
+             init, ArrayRef<AffineMap>{all, row, weight, all},
              getParallelLoops(rank),
              [&](OpBuilder &b, Location l, ValueRange args) {
                Value x = convertFloat(b, l, args[0], sum);
                Value w = convertFloat(b, l, args[2], sum);
+               if (transform.weightOffset != 0)
+                 w = arith::AddFOp::create(b, l, w,
+                                           constant(b, transform.weightOffset));
                Value scaled = arith::MulFOp::create(b, l, x, args[1]);
                Value normed = arith::MulFOp::create(b, l, scaled, w);
                linalg::YieldOp::create(b, l,
                                        convertFloat(b, l, normed, result));
              })
       .getResult(0);
+}
+
+/// The type in which rows are normed and rotated.
+static Type getSumType(OpBuilder &builder, Type element) {
+  return element.isF64() ? element : Type(builder.getF32Type());
+}
+
+Value mlir::posenc::normalizeHeads(OpBuilder &builder, Location loc,
+                                   Value tensor, unsigned headDim,
+                                   const RowTransform &transform) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Type element = type.getElementType();
+  auto weightsType = RankedTensorType::get(
+      {type.getDimSize(headDim), type.getShape().back()}, element);
+  Value weights =
+      tensor::ExpandShapeOp::create(builder, loc, weightsType, transform.norm,
+                                    ArrayRef<ReassociationIndices>{{0, 1}});
+  return normalize(builder, loc, tensor, headDim, weights, transform,
+                   getSumType(builder, element), element);
 }
 
 /// Each element rounded to `element`.
@@ -137,10 +174,11 @@ Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
                                   unsigned tokenDim, Value positions,
                                   const RowTransform &transform) {
   Type element = getElementTypeOrSelf(rows.getType());
-  Type sum = element.isF64() ? element : Type(builder.getF32Type());
+  Type sum = getSumType(builder, element);
   if (transform.norm)
-    rows = normalize(builder, loc, rows, transform.norm, transform.eps, sum,
-                     transform.rotation ? sum : element);
+    rows =
+        normalize(builder, loc, rows, /*otherDim=*/std::nullopt, transform.norm,
+                  transform, sum, transform.rotation ? sum : element);
   if (RotationAttr rotation = transform.rotation) {
     // In place where the rows are ours.
     Value init =

@@ -15,8 +15,9 @@ namespace mlir::posenc {
 
 /// What is done to each row of a tensor of heads.
 struct RowTransform {
-  Value norm;            ///< Weights, or null.
+  Value norm;            ///< Weights of a norm of each row, or null.
   double eps;            ///< Of the norm.
+  double weightOffset;   ///< Added to its weights.
   RotationAttr rotation; ///< Or null.
 };
 
@@ -27,6 +28,12 @@ struct RowTransform {
 Value transformRows(OpBuilder &builder, Location loc, Value rows,
                     unsigned tokenDim, Value positions,
                     const RowTransform &transform);
+
+/// `tensor` with the rows of all heads of a token normed together, rounded to
+/// its type. There is a weight for each channel of each head. `headDim` is the
+/// dimension of heads; the last one is that of channels.
+Value normalizeHeads(OpBuilder &builder, Location loc, Value tensor,
+                     unsigned headDim, const RowTransform &transform);
 
 /// A tensor with the sizes of another.
 Value createEmptyLike(OpBuilder &builder, Location loc, Value tensor,

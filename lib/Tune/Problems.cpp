@@ -1,4 +1,4 @@
-//===- Problems.cpp - what the choices are measured on ----------*- C++ -*-===//
+//===- Problems.cpp - what choices matter for -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <tuple>
+#include <cmath>
 
 using namespace mlir::posenc;
 
@@ -21,11 +21,18 @@ std::unique_ptr<Problem> Problem::create(const TuneRequest &request,
                                          const Version &version,
                                          size_t function, int64_t bytes,
                                          bool inPlace) {
-  Case from;
-  from.path = version.functions[function].path;
-  from.function = request.functions[function];
-  from.outputBytes = bytes;
-  from.inPlace = inPlace;
+  const TunedFunction &tuned = request.functions[function];
+  Case from = tuned.function;
+  from.target = request.target.name;
+  // What is compiled already, unless its arguments follow from the source.
+  if (tuned.hasSizes || !from.inputs.empty()) {
+    from.module.clear();
+    from.path = version.functions[function].path;
+  }
+  if (tuned.hasSizes) {
+    from.outputBytes = bytes;
+    from.inPlace = inPlace;
+  }
   std::unique_ptr<Problem> problem(new Problem);
   problem->function = function;
   problem->kernel = BenchKernel::create(from);
@@ -51,38 +58,46 @@ std::unique_ptr<Problem> Problem::create(const TuneRequest &request,
 bool Problem::isAffected(const Version &from, const Version &to) const {
   if (from.functions[function].hash == to.functions[function].hash)
     return false;
-  // A limit changes the code, but only some sizes go another way.
-  auto getWay = [&](const Tuning &tuning) {
-    uint64_t size = bytes;
-    auto isStreamed = [&](uint64_t from) {
-      return !kernel->isInPlace() && from > 0 && size >= from;
-    };
-    return std::tuple(size >= tuning.prefetchFrom ? tuning.prefetchDistance : 0,
-                      isStreamed(tuning.streamFrom),
-                      isStreamed(tuning.streamTablesFrom),
-                      tuning.blockPositions, tuning.blockBelow);
+  // A limit on the size of tensors changes the code, but only some sizes go
+  // another way. Zero is always or never.
+  auto getWay = [&](const TuningChoice &choice, const Tuning &tuning) {
+    uint64_t value = tuning.*choice.value;
+    if (choice.most != kMostTensorBytes || value == 0)
+      return std::pair(false, value);
+    return std::pair(true, uint64_t(uint64_t(bytes) >= value));
   };
-  return getWay(from.tuning) != getWay(to.tuning);
+  return llvm::any_of(getTuningChoices(), [&](const TuningChoice &choice) {
+    return getWay(choice, from.tuning) != getWay(choice, to.tuning);
+  });
 }
 
-static double getQuantile(const std::vector<double> &sorted, double quantile) {
-  return sorted[static_cast<size_t>(quantile * double(sorted.size() - 1))];
+Speed Speed::get(std::vector<double> ratios) {
+  std::sort(ratios.begin(), ratios.end());
+  // The median is between two of the ratios by a binomial distribution.
+  double count = double(ratios.size());
+  auto at = [&](double number) {
+    return ratios[static_cast<size_t>(
+        std::clamp(std::round(number), 0.0, count - 1))];
+  };
+  double middle = (count - 1) / 2, spread = 0.98 * std::sqrt(count);
+  return {at(middle), at(middle - spread), at(middle + spread)};
 }
 
 std::optional<Speed> Problem::compare(const Version &from, const Version &to,
-                                      TimePoint deadline) const {
-  constexpr double sampleSeconds = 300e-6, totalSeconds = 0.2;
-  constexpr double fewestPairs = 5, mostPairs = 21;
-  const CaseLibrary &a = from.functions[function].library;
-  const CaseLibrary &b = to.functions[function].library;
+                                      int mostPairs, TimePoint deadline) const {
+  constexpr double sampleSeconds = 300e-6, isClear = 0.01;
+  constexpr int fewestPairs = 8;
+  BenchKernel::Call a =
+      llvm::cantFail(kernel->bind(from.functions[function].library));
+  BenchKernel::Call b =
+      llvm::cantFail(kernel->bind(to.functions[function].library));
   // Warms up caches, and tells how many calls a sample needs.
   kernel->measure(1, b);
   double once = std::max(kernel->measure(1, a), 1e-9);
   int64_t calls = static_cast<int64_t>(sampleSeconds / once + 1);
-  int pairs = static_cast<int>(std::clamp(
-      totalSeconds / (2 * once * double(calls)), fewestPairs, mostPairs));
   std::vector<double> ratios;
-  for (int i = 0; i < pairs; ++i) {
+  Speed speed;
+  for (int i = 0; i < mostPairs; ++i) {
     if (isInterrupted() || std::chrono::steady_clock::now() >= deadline)
       return std::nullopt;
     // Each comes as often after the other as before it.
@@ -90,9 +105,14 @@ std::optional<Speed> Problem::compare(const Version &from, const Version &to,
     double first = kernel->measure(calls, isFirst ? a : b);
     double second = kernel->measure(calls, isFirst ? b : a);
     ratios.push_back(isFirst ? first / second : second / first);
+    if (i + 1 < fewestPairs)
+      continue;
+    speed = Speed::get(ratios);
+    if (speed.low > 1 + isClear || speed.high < 1 - isClear ||
+        speed.high - speed.low < isClear)
+      break;
   }
-  std::sort(ratios.begin(), ratios.end());
-  return Speed{getQuantile(ratios, 0.5), getQuantile(ratios, 0.25)};
+  return speed;
 }
 
 std::vector<std::unique_ptr<Problem>>
@@ -101,19 +121,29 @@ mlir::posenc::createProblems(const TuneRequest &request,
   // Between the limits among which there is a choice.
   constexpr int64_t sizes[] = {256 << 10, 2 << 20, 8 << 20, 24 << 20, 96 << 20};
   std::vector<std::unique_ptr<Problem>> problems;
-  for (size_t function = 0; function < request.functions.size(); ++function)
+  auto add = [&](size_t function, int64_t size, bool inPlace) {
+    std::unique_ptr<Problem> problem =
+        Problem::create(request, version, function, size, inPlace);
+    if (!problem || isInterrupted())
+      return false;
+    // Where sizes are fixed, or nothing can be in place, it is another one's
+    // twin.
+    bool isKnown = llvm::any_of(
+        problems, [&](auto &other) { return other->isTwin(*problem); });
+    if (!isKnown)
+      problems.push_back(std::move(problem));
+    return true;
+  };
+  for (auto [number, tuned] : llvm::enumerate(request.functions)) {
+    if (!tuned.hasSizes) {
+      if (!add(number, 0, tuned.function.inPlace))
+        return {};
+      continue;
+    }
     for (bool inPlace : {true, false})
-      for (int64_t size : sizes) {
-        std::unique_ptr<Problem> problem =
-            Problem::create(request, version, function, size, inPlace);
-        if (!problem || isInterrupted())
+      for (int64_t size : sizes)
+        if (!add(number, size, inPlace))
           return {};
-        // Where sizes are fixed, or nothing can be in place, it is another
-        // one's twin.
-        bool isKnown = llvm::any_of(
-            problems, [&](auto &other) { return other->isTwin(*problem); });
-        if (!isKnown)
-          problems.push_back(std::move(problem));
-      }
+  }
   return problems;
 }

@@ -1,4 +1,4 @@
-//===- Problems.h - what the choices are measured on ------------*- C++ -*-===//
+//===- Problems.h - what choices matter for ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,18 +18,21 @@ namespace mlir::posenc {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// How many times as fast as another a version is.
+/// How many times as fast one version is as another: the median of pairs that
+/// are measured in turn, and the ends of its confidence interval of 95 %.
 struct Speed {
-  /// The median of pairs measured in turn, and the lower quartile.
-  double median = 1, low = 1;
+  double median = 1, low = 1, high = 1;
+
+  static Speed get(std::vector<double> ratios);
+  bool isFaster() const { return low > 1; }
+  bool isSlower() const { return high < 1; }
 };
 
-/// One function on arguments of one size, which all versions share: they are
-/// timed in the same memory.
+/// A function and its arguments.
 class Problem {
 public:
-  /// About so many bytes of results, of code that is the function with this
-  /// number. Null after an error, which is printed.
+  /// The function with this number, with about so many bytes of results unless
+  /// it has arguments. Null after an error, which is printed.
   static std::unique_ptr<Problem> create(const TuneRequest &request,
                                          const Version &version,
                                          size_t function, int64_t bytes,
@@ -37,9 +40,10 @@ public:
 
   /// Whether the two versions do anything differently here.
   bool isAffected(const Version &from, const Version &to) const;
-  /// The speed of `to` where that of `from` is 1. Nothing if there is no time.
+  /// The speed of `to` where that of `from` is 1, by as many pairs as make it
+  /// clear, but at most so many. Nothing if there is no time.
   std::optional<Speed> compare(const Version &from, const Version &to,
-                               TimePoint deadline) const;
+                               int mostPairs, TimePoint deadline) const;
 
   /// Whether another is the same function on as much memory.
   bool isTwin(const Problem &other) const {
@@ -55,9 +59,6 @@ private:
   int64_t bytes = 0;
 };
 
-/// Functions in sizes from what a cache holds to what goes through memory, in
-/// place and not. Empty after an error, which is printed, and after an
-/// interrupt.
 std::vector<std::unique_ptr<Problem>> createProblems(const TuneRequest &request,
                                                      const Version &version);
 

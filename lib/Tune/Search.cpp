@@ -35,77 +35,116 @@ bool Search::isOver() const {
 
 /// More than noise, on the whole and nearly everywhere.
 bool Search::Gain::isSure() const {
-  return mean.median > 1.02 && mean.low > 1.0 && worst > 0.98;
+  return faster > 0 && mean > 1.01 && worst > 0.97;
 }
 
 std::optional<Search::Gain> Search::compare(const Version &from,
-                                            const Version &to,
+                                            const Version &to, int mostPairs,
                                             TimePoint deadline) const {
   Gain gain;
-  double medians = 0, lows = 0;
+  double sum = 0;
   for (const std::unique_ptr<Problem> &problem : problems) {
     if (!problem->isAffected(from, to))
       continue;
-    std::optional<Speed> speed = problem->compare(from, to, deadline);
+    std::optional<Speed> speed =
+        problem->compare(from, to, mostPairs, deadline);
     if (!speed)
       return std::nullopt;
-    medians += std::log(speed->median);
-    lows += std::log(speed->low);
-    gain.worst = std::min(gain.worst, speed->median);
+    sum += std::log(speed->median);
+    gain.faster += speed->isFaster();
+    if (speed->isSlower())
+      gain.worst = std::min(gain.worst, speed->median);
     ++gain.problems;
   }
   if (gain.problems > 0)
-    gain.mean = {std::exp(medians / gain.problems),
-                 std::exp(lows / gain.problems)};
+    gain.mean = std::exp(sum / gain.problems);
   return gain;
 }
 
-/// Measures the candidates of a choice, and takes the best if it is better than
-/// what there is. False after an error or an interrupt.
+std::optional<Search::Candidate> Search::measure(const std::string &name,
+                                                 const Tuning &tuning) {
+  llvm::outs() << name << ": ";
+  if (isOver()) {
+    llvm::outs() << "not measured, the time is over\n";
+    return Candidate();
+  }
+  Candidate candidate;
+  candidate.version = compiler.compile(tuning);
+  if (!candidate.version) {
+    llvm::outs() << (isInterrupted() ? "interrupted\n" : "not compiled\n");
+    return std::nullopt;
+  }
+  std::optional<Gain> gain =
+      compare(*best, *candidate.version, mostPairs, searchDeadline);
+  if (isInterrupted()) {
+    llvm::outs() << "interrupted\n";
+    return std::nullopt;
+  }
+  if (!gain) {
+    llvm::outs() << "not measured, the time is over\n";
+    return Candidate();
+  }
+  candidate.gain = *gain;
+  hasMeasured |= gain->problems > 0;
+  if (gain->problems == 0)
+    llvm::outs() << "no difference\n";
+  else
+    llvm::outs() << llvm::format("%.3f", gain->mean) << "\n";
+  llvm::outs().flush();
+  return candidate;
+}
+
+bool Search::tryPresets() {
+  // Choices depend on each other: one at a time does not lead from every row
+  // to the best one.
+  std::optional<Version> found;
+  double foundSpeed = 1.01;
+  for (const TuningPreset &preset : getTuningPresets(request.target.triple)) {
+    if (preset.tuning == best->tuning)
+      continue;
+    std::optional<Candidate> candidate =
+        measure("the choices for " + preset.name.str(), preset.tuning);
+    if (!candidate)
+      return false;
+    // What is faster on the whole is a better start, even if a problem is not.
+    if (!candidate->version || candidate->gain.mean <= foundSpeed)
+      continue;
+    foundSpeed = candidate->gain.mean;
+    found = std::move(candidate->version);
+  }
+  if (found)
+    best = std::move(found);
+  return true;
+}
+
 bool Search::tryChoice(const TuningChoice &choice) {
   std::optional<Version> found;
   double foundSpeed = 0;
-  for (uint64_t candidate : choice.candidates) {
+  for (uint64_t value : choice.candidates) {
     Tuning tuning = best->tuning;
-    if (tuning.*choice.value == candidate)
+    if (tuning.*choice.value == value)
       continue;
-    llvm::outs() << choice.name << " " << candidate << ": ";
-    if (isOver()) {
-      llvm::outs() << "not measured, the time is over\n";
-      continue;
-    }
-    tuning.*choice.value = candidate;
-    std::optional<Version> version = compiler.compile(tuning);
-    if (!version) {
-      llvm::outs() << "not compiled\n";
+    tuning.*choice.value = value;
+    std::optional<Candidate> candidate =
+        measure(choice.name.str() + " " + std::to_string(value), tuning);
+    if (!candidate)
       return false;
-    }
-    std::optional<Gain> gain = compare(*best, *version, searchDeadline);
-    if (isInterrupted()) {
-      llvm::outs() << "interrupted\n";
-      return false;
-    }
-    if (!gain)
-      llvm::outs() << "not measured, the time is over\n";
-    else if (gain->problems == 0)
-      llvm::outs() << "no difference\n";
-    else
-      llvm::outs() << llvm::format("%.3f", gain->mean.median) << "\n";
-    llvm::outs().flush();
-    if (gain && gain->isSure() && gain->mean.median > foundSpeed) {
-      foundSpeed = gain->mean.median;
-      found = std::move(version);
+    if (candidate->version && candidate->gain.isSure() &&
+        candidate->gain.mean > foundSpeed) {
+      foundSpeed = candidate->gain.mean;
+      found = std::move(candidate->version);
     }
   }
   if (!found)
     return true;
   // The best of several is too good: it must be so once more.
-  std::optional<Gain> again = compare(*best, *found, searchDeadline);
+  std::optional<Gain> again = compare(*best, *found, mostPairs, searchDeadline);
   if (!again || !again->isSure())
     return true;
   llvm::outs() << choice.name << " " << found->tuning.*choice.value
                << " is taken\n";
   best = std::move(found);
+  hasChanged = true;
   return true;
 }
 
@@ -119,26 +158,32 @@ std::optional<Tuning> Search::run() {
     return std::nullopt;
   // Another copy of the same: a version belongs to one place.
   best = compiler.compile(request.target.tuning);
-  if (!best)
+  if (!best || !tryPresets())
     return std::nullopt;
-  for (const TuningChoice &choice : getTuningChoices())
-    if (!tryChoice(choice))
-      return std::nullopt;
+  constexpr int closest = 127;
+  do {
+    hasChanged = hasMeasured = false;
+    for (const TuningChoice &choice : getTuningChoices())
+      if (!tryChoice(choice))
+        return std::nullopt;
+    if (!hasChanged)
+      mostPairs = std::min(2 * mostPairs, closest);
+  } while (hasMeasured && !isOver());
   if (best->tuning == defaults->tuning) {
     llvm::outs() << "nothing is faster than the defaults\n";
     return best->tuning;
   }
   // What was gained step by step must be there in the end.
-  std::optional<Gain> gain = compare(*defaults, *best, deadline);
+  std::optional<Gain> gain = compare(*defaults, *best, closest, deadline);
   if (isInterrupted())
     return std::nullopt;
-  if (gain && !gain->isSure()) {
+  if (gain && (gain->faster == 0 || gain->mean <= 1)) {
     llvm::outs() << "nothing is faster than the defaults for sure\n";
     return defaults->tuning;
   }
   if (gain)
     llvm::outs() << "faster than the defaults by "
-                 << llvm::format("%.1f", 100 * (gain->mean.median - 1))
+                 << llvm::format("%.1f", 100 * (gain->mean - 1))
                  << " % where choices matter\n";
   else
     llvm::outs() << "no time was left to measure the gain of all choices\n";

@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// Goes through the choices one after the other, and keeps what is faster than
-/// the default for sure.
+/// Compares the rows of the table of CPU families as a whole, then changes one
+/// choice at a time, for as long as the budget lasts.
 class Search {
 public:
   explicit Search(const TuneRequest &request);
@@ -25,15 +25,26 @@ public:
 private:
   /// What one version gains over another.
   struct Gain {
-    /// The mean over all problems, and their worst.
-    Speed mean = {};
+    /// The geometric mean over the problems that are affected.
+    double mean = 1;
+    int problems = 0, faster = 0;
+    /// Of a problem that is slower beyond doubt; else 1.
     double worst = 1;
-    int problems = 0;
 
+    /// Whether problems are faster beyond doubt and none is much slower.
     bool isSure() const;
   };
   std::optional<Gain> compare(const Version &from, const Version &to,
-                              TimePoint deadline) const;
+                              int mostPairs, TimePoint deadline) const;
+  /// Compiles and measures a candidate, and prints a line. Nothing after an
+  /// error and an interrupt; else a version that is not there was not measured.
+  struct Candidate {
+    std::optional<Version> version;
+    Gain gain;
+  };
+  std::optional<Candidate> measure(const std::string &name,
+                                   const Tuning &tuning);
+  bool tryPresets();
   bool tryChoice(const TuningChoice &choice);
   bool isOver() const;
 
@@ -43,6 +54,10 @@ private:
   TimePoint searchDeadline, deadline;
   std::vector<std::unique_ptr<Problem>> problems;
   std::optional<Version> best;
+  /// The most pairs of a comparison: a second pass over the choices looks
+  /// closer.
+  int mostPairs = 15;
+  bool hasChanged = false, hasMeasured = false;
 };
 
 } // namespace mlir::posenc

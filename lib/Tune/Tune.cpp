@@ -54,15 +54,20 @@ static std::optional<int> parseRequest(int argc, char **argv,
       "turn with the choices so far; a number is how many times as\nfast it "
       "is. "
       "A choice that is not clearly better stays the default.");
-  std::optional<std::string> output, function, target;
+  std::optional<std::string> output, function, target, start;
   parser.add("o", "FILE", "output file", output);
-  parser.add("function", "NAME", "function to measure (default: all)",
+  parser.add("function", "NAME",
+             "function to measure (default: all, and kernels that any model "
+             "may have)",
              function);
+  parser.add("start", "CPU",
+             "start from the choices for this CPU (default: the target's)",
+             start);
   parser.add("target", "CPU",
              "as in posenc-compile; its code must run here (default: host)",
              target);
   parser.add(
-      "budget", "SECONDS", "how long to measure (default: 60)",
+      "budget", "SECONDS", "how long to measure (default: 120)",
       [&](StringRef text) { return parseBudget(text, request.budgetSeconds); });
   addInputOptions(parser, request.inputOptions);
   std::vector<std::string> inputs;
@@ -77,34 +82,51 @@ static std::optional<int> parseRequest(int argc, char **argv,
   if (request.output.empty() || request.output == "-")
     return failUsage("no output file: give -o FILE");
   if (function)
-    request.functions = {*function};
+    request.names = {*function};
   llvm::Expected<TargetSpec> spec = TargetSpec::parse(target.value_or("host"));
   if (!spec)
     return failUsage(llvm::toString(spec.takeError()));
   request.target = std::move(*spec);
+  if (start) {
+    llvm::Expected<TargetSpec> row = TargetSpec::parse(*start);
+    if (!row)
+      return failUsage(llvm::toString(row.takeError()));
+    if (row->triple != request.target.triple)
+      return failUsage("--start and --target are of different architectures");
+    request.target.tuning = row->tuning;
+  }
   return std::nullopt;
 }
 
 /// All functions, unless one is asked for; false after an error.
 static bool findFunctions(TuneRequest &request) {
   InputOptions options = request.inputOptions;
-  options.kernels = request.functions;
+  options.kernels = request.names;
+  bool isAll = request.names.empty();
   std::optional<std::vector<SourceFunction>> found =
       readSource(request.path, options);
   if (!found)
     return false;
-  request.functions.clear();
   for (const SourceFunction &function : *found) {
     // A comma would make two names of it for the compiler.
     if (llvm::StringRef(function.name).contains(',')) {
       fail("'" + function.name + "' is not a C identifier");
       return false;
     }
-    request.functions.push_back(function.name);
+    TunedFunction tuned;
+    tuned.function.path = request.path;
+    tuned.function.function = function.name;
+    tuned.function.inputOptions = request.inputOptions;
+    tuned.hasSizes = !function.meaning.attention;
+    request.functions.push_back(std::move(tuned));
   }
-  if (request.functions.empty())
+  if (request.functions.empty()) {
     fail("the input has no public function");
-  return !request.functions.empty();
+    return false;
+  }
+  if (isAll)
+    llvm::append_range(request.functions, getCommonFunctions());
+  return true;
 }
 
 static int tune(TuneRequest &request) {

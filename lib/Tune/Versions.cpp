@@ -10,7 +10,6 @@
 
 #include "Interrupt.h"
 #include "OutputFiles.h"
-#include "posenc/Tools/Compile.h"
 #include "posenc/Tools/TuningFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -34,33 +33,19 @@ VersionCompiler::~VersionCompiler() {
 
 std::optional<Version::Code>
 VersionCompiler::compileFunction(size_t number, const std::string &folder) {
-  const std::string &function = request.functions[number];
-  std::string library = folder + "/libtune" + std::to_string(number) + ".so";
-  std::vector<std::string> arguments = {"posenc-compile",
-                                        "-o",
-                                        library,
-                                        "--kernels=" + function,
-                                        "--target=" + request.target.name,
-                                        "--tuning=" + folder + "/tuning.json"};
-  llvm::append_range(arguments, getInputFlags(request.inputOptions));
-  arguments.insert(arguments.end(), {"--", request.path});
-  std::vector<char *> argv;
-  for (std::string &argument : arguments)
-    argv.push_back(argument.data());
-  if (compileMain(static_cast<int>(argv.size()), argv.data()) != 0)
+  Case compiled = request.functions[number].function;
+  compiled.target = request.target.name;
+  compiled.tuning = folder + "/tuning.json";
+  compiled.keptLibrary = folder + "/libtune" + std::to_string(number) + ".so";
+  std::optional<CaseLibrary> library = CaseLibrary::open(compiled);
+  if (!library)
     return std::nullopt;
-
-  auto file = llvm::MemoryBuffer::getFile(library);
+  auto file = llvm::MemoryBuffer::getFile(compiled.keptLibrary);
   if (!file)
-    return fail("cannot read '" + library + "': " + file.getError().message());
+    return fail("cannot read '" + compiled.keptLibrary +
+                "': " + file.getError().message());
   uint64_t hash = llvm::xxh3_64bits((*file)->getBuffer());
-  Case opened;
-  opened.path = library;
-  opened.function = function;
-  std::optional<CaseLibrary> code = CaseLibrary::open(opened);
-  if (!code)
-    return std::nullopt;
-  return Version::Code{std::move(*code), hash, library};
+  return Version::Code{std::move(*library), hash, compiled.keptLibrary};
 }
 
 std::optional<Version> VersionCompiler::compile(const Tuning &tuning) {

@@ -1,4 +1,4 @@
-//===- Versions.h - one function, compiled with other choices ---*- C++ -*-===//
+//===- Versions.h - code by choices -----------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@
 
 namespace mlir::posenc {
 
-/// All functions compiled with the same choices.
+/// The functions of a request, compiled with some choices.
 struct Version {
   Tuning tuning;
   struct Code {
@@ -27,7 +27,6 @@ struct Version {
   std::vector<Code> functions;
 };
 
-/// Compiles versions into a temporary folder.
 class VersionCompiler {
 public:
   explicit VersionCompiler(const TuneRequest &request) : request(request) {}

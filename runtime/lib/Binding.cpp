@@ -35,6 +35,13 @@ posenc_status Binding::checkCount(const char *what, size_t expected,
     return fail(POSENC_UNSUPPORTED,
                 "%s: %zu arguments; at most %d can be passed", name,
                 function.numArguments(), POSENC_MAX_ARGUMENTS);
+  size_t numReals = 0;
+  for (const posenc_argument &input : function.inputs)
+    numReals += isRealScalar(input);
+  if (numReals > maxReals)
+    return fail(POSENC_UNSUPPORTED,
+                "%s: %zu scalars of f32 and f64; at most %zu can be passed",
+                name, numReals, maxReals);
   if (count != expected)
     return fail(POSENC_INVALID_ARGUMENT, "%s: %zu %s given, %zu expected", name,
                 count, what, expected);
@@ -78,6 +85,18 @@ posenc_status Binding::bindDim(const posenc_argument &argument, int32_t dim,
                   name, role(isOutput), tensor, given, dim,
                   expected.name.c_str(), inputs[expected.value].scalar);
     return POSENC_OK;
+  case Dim::Kind::Expression: {
+    int64_t size = 0;
+    if (posenc_status status = compute(argument, expected, size))
+      return status;
+    if (given != size)
+      return fail(POSENC_SHAPE_MISMATCH,
+                  "%s: %s '%s' has size %" PRId64 " in dimension %" PRId32
+                  ", expected %s, which is %" PRId64,
+                  name, role(isOutput), tensor, given, dim,
+                  expected.name.c_str(), size);
+    return POSENC_OK;
+  }
   case Dim::Kind::Size:
     break;
   }
@@ -129,6 +148,8 @@ posenc_status Binding::bindTensor(const posenc_argument &argument,
                 "%s: the sizes of %s '%s' are too large: their product "
                 "overflows",
                 name, what, label);
+  if (argument.isShapeOnly)
+    return POSENC_OK;
   if (needData && bytes) {
     uint64_t address = reinterpret_cast<uintptr_t>(tensor.data);
     if (!tensor.data)
@@ -234,6 +255,28 @@ posenc_status Binding::checkOverlap() const {
   return POSENC_OK;
 }
 
+posenc_status Binding::compute(const posenc_argument &argument, const Dim &dim,
+                               int64_t &size) const {
+  const char *name = function.name.c_str();
+  for (const SizeExpression::Source &source : dim.expression->sources())
+    if (!source.isScalar && !origins[source.index].argument)
+      return fail(POSENC_INVALID_ARGUMENT,
+                  "%s: the inputs do not decide size '%s' of output '%s'", name,
+                  dim.name.c_str(), argument.name.c_str());
+  std::optional<int64_t> value =
+      dim.expression->evaluate([&](const SizeExpression::Source &source) {
+        return source.isScalar ? inputs[source.index].scalar
+                               : sizes[source.index];
+      });
+  if (!value || *value < 0)
+    return fail(POSENC_SHAPE_MISMATCH,
+                "%s: the sizes of the inputs leave none for output '%s', whose "
+                "size is %s",
+                name, argument.name.c_str(), dim.name.c_str());
+  size = *value;
+  return POSENC_OK;
+}
+
 posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
                                int64_t &size) const {
   const Dim &wanted = output.shape[dim];
@@ -249,6 +292,8 @@ posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
                   "%s: input '%s' is %" PRId64 ", which cannot be a size", name,
                   wanted.name.c_str(), size);
     return POSENC_OK;
+  case Dim::Kind::Expression:
+    return compute(output, wanted, size);
   case Dim::Kind::Size:
     break;
   }
@@ -260,18 +305,18 @@ posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
   return POSENC_OK;
 }
 
-size_t Binding::arguments(int64_t *out) const {
+void Binding::addArguments(CallArguments &out) const {
   auto pointer = [](const posenc_value &value) {
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(value.tensor.data));
   };
-  size_t count = 0;
-  for (size_t i = 0; i < function.inputs.size(); ++i)
-    out[count++] = function.inputs[i].kind == POSENC_SCALAR
-                       ? inputs[i].scalar
-                       : pointer(inputs[i]);
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    if (function.inputs[i].kind == POSENC_SCALAR)
+      out.addScalar(function.inputs[i], inputs[i].scalar, inputs[i].real);
+    else
+      out.add(pointer(inputs[i]));
+  }
   for (size_t i = 0; i < function.outputs.size(); ++i)
-    out[count++] = pointer(outputs[i]);
+    out.add(pointer(outputs[i]));
   for (size_t i = 0; i < function.sizes.size(); ++i)
-    out[count++] = sizes[i];
-  return count;
+    out.add(sizes[i]);
 }

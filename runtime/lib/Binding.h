@@ -9,11 +9,12 @@
 #ifndef POSENC_RUNTIME_LIB_BINDING_H
 #define POSENC_RUNTIME_LIB_BINDING_H
 
+#include "Dispatch.h"
 #include "Signature.h"
 
 namespace posenc::runtime {
 
-/// That a scalar has a value of its type.
+/// That a scalar that is an integer has a value of its type.
 posenc_status checkScalar(const posenc_function &function,
                           const posenc_argument &argument, int64_t value);
 
@@ -37,9 +38,8 @@ public:
   posenc_status resolve(const posenc_argument &output, size_t dim,
                         int64_t &size) const;
 
-  /// Writes what the C function takes, except the workspace, and returns how
-  /// many there are; `sizes` are the last ones.
-  size_t arguments(int64_t *out) const;
+  /// Adds what the C function takes, except the workspace; the sizes come last.
+  void addArguments(CallArguments &out) const;
   const int64_t *sizeValues() const { return sizes; }
 
 private:
@@ -60,6 +60,9 @@ private:
                            bool needData);
   posenc_status bindDim(const posenc_argument &argument, int32_t dim,
                         int64_t given, bool isOutput);
+  /// The size that a scalar or an expression gives.
+  posenc_status compute(const posenc_argument &argument, const Dim &dim,
+                        int64_t &size) const;
   posenc_status checkPair(const Bound &output, const Bound &other,
                           bool &inPlace) const;
 

@@ -41,8 +41,9 @@ static posenc_status allocateWorkspace(const posenc_function &function,
 
 namespace {
 
-/// The codes of an entry that has refused a size, or a number that is an index.
-constexpr int32_t sizeCode = 8, indexCode = 12;
+/// The codes of an entry point that has refused sizes that are too large, sizes
+/// that do not fit, or a number that is an index.
+constexpr int32_t largeCode = 2, sizeCode = 8, indexCode = 12;
 
 } // namespace
 
@@ -50,30 +51,30 @@ constexpr int32_t sizeCode = 8, indexCode = 12;
 /// arguments says it in words.
 static posenc_status failKernel(const posenc_function &function, int32_t code,
                                 const posenc_value *inputs,
-                                const posenc_value *outputs) {
+                                const posenc_value *outputs,
+                                const void *workspace) {
   DlTensor tensors[POSENC_MAX_ARGUMENTS];
-  int64_t arguments[POSENC_MAX_ARGUMENTS];
+  CallArguments arguments;
   char message[256] = "";
-  size_t count = 0;
   auto add = [&](const posenc_argument &argument, const posenc_value &value) {
-    if (argument.kind == POSENC_SCALAR) {
-      arguments[count++] = value.scalar;
-      return;
-    }
-    tensors[count] = describe(argument, value.tensor);
-    arguments[count] = toWord(&tensors[count]);
-    ++count;
+    if (argument.kind == POSENC_SCALAR)
+      return arguments.addScalar(argument, value.scalar, value.real);
+    size_t number = arguments.numWords;
+    tensors[number] = describe(argument, value.tensor);
+    arguments.add(toWord(&tensors[number]));
   };
-  size_t needed = function.inputs.size() + function.outputs.size() + 2;
-  if ((code == sizeCode || code == indexCode) && function.checked &&
-      needed <= POSENC_MAX_ARGUMENTS) {
+  size_t needed = function.inputs.size() + function.outputs.size() + 3;
+  if ((code == largeCode || code == sizeCode || code == indexCode) &&
+      function.checked && needed <= POSENC_MAX_ARGUMENTS) {
     for (size_t i = 0; i < function.inputs.size(); ++i)
       add(function.inputs[i], inputs[i]);
     for (size_t i = 0; i < function.outputs.size(); ++i)
       add(function.outputs[i], outputs[i]);
-    arguments[count++] = toWord(message);
-    arguments[count++] = sizeof(message);
-    if (dispatch<int32_t>(function.checked, arguments, count) == code)
+    if (function.workspace)
+      arguments.add(toWord(workspace));
+    arguments.add(toWord(message));
+    arguments.add(sizeof(message));
+    if (dispatch<int32_t>(function.checked, arguments) == code)
       return fail(toStatus(code), "%s", message);
   }
   return fail(POSENC_KERNEL_FAILED, "%s: the kernel failed with code %" PRId32,
@@ -98,16 +99,18 @@ posenc_status posenc_call(const posenc_function *function,
                 "compiled for",
                 function->name.c_str());
 
-  int64_t arguments[POSENC_MAX_ARGUMENTS];
-  size_t count = binding.arguments(arguments);
+  CallArguments arguments;
+  binding.addArguments(arguments);
   Memory workspace(nullptr, std::free);
   if (function->workspace) {
     if (posenc_status status = allocateWorkspace(*function, binding, workspace))
       return status;
-    arguments[count++] = toWord(workspace.get());
+    arguments.add(toWord(workspace.get()));
   }
-  int32_t code = dispatch<int32_t>(function->address, arguments, count);
-  return code == 0 ? POSENC_OK : failKernel(*function, code, inputs, outputs);
+  int32_t code = dispatch<int32_t>(function->address, arguments);
+  return code == 0
+             ? POSENC_OK
+             : failKernel(*function, code, inputs, outputs, workspace.get());
 }
 
 posenc_status posenc_output_shape(const posenc_function *function,

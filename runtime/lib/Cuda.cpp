@@ -147,7 +147,7 @@ static posenc_status runOnDevice(const posenc_function &function,
     return status;
   DlTensor tensors[POSENC_MAX_ARGUMENTS];
   uint64_t bytes[POSENC_MAX_ARGUMENTS];
-  int64_t arguments[POSENC_MAX_ARGUMENTS];
+  CallArguments arguments;
   size_t numInputs = function.inputs.size();
   size_t count = numInputs + function.outputs.size();
   for (size_t i = 0; i < count; ++i) {
@@ -156,11 +156,13 @@ static posenc_status runOnDevice(const posenc_function &function,
         isInput ? function.inputs[i] : function.outputs[i - numInputs];
     const posenc_value &value = isInput ? inputs[i] : outputs[i - numInputs];
     if (argument.kind == POSENC_SCALAR) {
-      arguments[i] = value.scalar;
+      arguments.addScalar(argument, value.scalar, value.real);
       continue;
     }
     tensorBytes(argument.dtype, value.tensor.shape, value.tensor.rank,
                 bytes[i]);
+    if (argument.isShapeOnly)
+      bytes[i] = 0;
     uint64_t address;
     if (posenc_status status = call.add(value.tensor, bytes[i], address))
       return status;
@@ -171,14 +173,15 @@ static posenc_status runOnDevice(const posenc_function &function,
     tensors[i].data = reinterpret_cast<void *>(address);
     tensors[i].deviceType = kDlCuda;
     tensors[i].deviceId = index;
-    arguments[i] = toWord(&tensors[i]);
+    arguments.add(toWord(&tensors[i]));
   }
   char message[512] = "";
-  size_t total = count;
-  arguments[total++] = 0; // the default stream
-  arguments[total++] = toWord(message);
-  arguments[total++] = sizeof(message);
-  int32_t code = dispatch<int32_t>(function.cuda, arguments, total);
+  if (function.workspace)
+    arguments.add(0); // only the CPU's code uses it
+  arguments.add(0);   // the default stream
+  arguments.add(toWord(message));
+  arguments.add(sizeof(message));
+  int32_t code = dispatch<int32_t>(function.cuda, arguments);
   if (code != 0)
     return fail(toStatus(code), "%s",
                 *message ? message : function.name.c_str());
@@ -206,7 +209,7 @@ posenc_status posenc_cuda_call(const posenc_function *function, int32_t index,
   if (!function->cuda)
     return fail(POSENC_UNSUPPORTED, "%s: the library has no code for CUDA",
                 function->name.c_str());
-  if (num_inputs + num_outputs + 3 > POSENC_MAX_ARGUMENTS)
+  if (num_inputs + num_outputs + 4 > POSENC_MAX_ARGUMENTS)
     return fail(POSENC_UNSUPPORTED, "%s: too many arguments for this runtime",
                 function->name.c_str());
   const CudaDriver *driver;

@@ -9,10 +9,11 @@
 #ifndef POSENC_RUNTIME_LIB_DISPATCH_H
 #define POSENC_RUNTIME_LIB_DISPATCH_H
 
-#include "posenc/runtime/types.h"
+#include "Signature.h"
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace posenc::runtime {
@@ -21,7 +22,8 @@ static_assert(sizeof(void *) == sizeof(int64_t),
               "pointers and integers are passed alike");
 
 // The calling conventions of x86-64 and AArch64 pass a pointer, an int64_t and
-// an int32_t in the same registers and stack slots, so that one type of
+// an int32_t in the same registers and stack slots, and the first eight
+// floating-point arguments in registers of their own, so that one type of
 // function per number of arguments is enough. A sanitizer that compares types
 // cannot know.
 #if defined(__clang__)
@@ -30,24 +32,59 @@ static_assert(sizeof(void *) == sizeof(int64_t),
 #define POSENC_NO_FUNCTION_CHECK
 #endif
 
-template <typename Result, size_t... I>
-POSENC_NO_FUNCTION_CHECK Result callWith(void *address,
-                                         const int64_t *arguments,
-                                         std::index_sequence<I...>) {
-  auto function =
-      reinterpret_cast<Result (*)(decltype(arguments[I] + 0)...)>(address);
-  (void)arguments;
-  return function(arguments[I]...);
+/// The most floating-point arguments of a function that can be called.
+constexpr size_t maxReals = 8;
+
+/// The arguments of a call: pointers and integers in their order, and
+/// floating-point numbers in theirs, as the registers hold them.
+struct CallArguments {
+  int64_t words[POSENC_MAX_ARGUMENTS];
+  size_t numWords = 0;
+  double reals[maxReals] = {};
+  size_t numReals = 0;
+
+  void add(int64_t word) { words[numWords++] = word; }
+  /// There are at most maxReals, which Binding checks.
+  void addReal(posenc_dtype dtype, double real) {
+    if (numReals == maxReals)
+      return;
+    // A float is the lower half of its register.
+    auto narrow = static_cast<float>(real);
+    if (dtype == POSENC_F32)
+      std::memcpy(&reals[numReals], &narrow, sizeof(narrow));
+    else
+      reals[numReals] = real;
+    ++numReals;
+  }
+  void addScalar(const posenc_argument &argument, int64_t scalar, double real) {
+    if (isRealScalar(argument))
+      addReal(argument.dtype, real);
+    else
+      add(scalar);
+  }
+};
+
+template <typename Result, size_t... I, typename... Reals>
+POSENC_NO_FUNCTION_CHECK Result callWith(void *address, const int64_t *words,
+                                         std::index_sequence<I...>,
+                                         Reals... reals) {
+  (void)words;
+  using Function = Result (*)(decltype(words[I] + 0)..., Reals...);
+  return reinterpret_cast<Function>(address)(words[I]..., reals...);
 }
 
 template <typename Result, size_t Count>
-Result callCounted(void *address, const int64_t *arguments) {
-  return callWith<Result>(address, arguments,
-                          std::make_index_sequence<Count>());
+Result callCounted(void *address, const int64_t *words, const double *reals) {
+  std::make_index_sequence<Count> indices;
+  if (!reals)
+    return callWith<Result>(address, words, indices);
+  return callWith<Result>(address, words, indices, reals[0], reals[1], reals[2],
+                          reals[3], reals[4], reals[5], reals[6], reals[7]);
 }
 
 template <typename Result>
-using Caller = Result (*)(void *address, const int64_t *arguments);
+using Caller = Result (*)(void *address, const int64_t *words,
+                          const double *reals);
 
 template <typename Result, size_t... Count>
 constexpr std::array<Caller<Result>, sizeof...(Count)>
@@ -56,12 +93,20 @@ makeCallers(std::index_sequence<Count...>) {
 }
 
 /// Calls the C function at `address`, which takes `count` pointers and
-/// integers, at most POSENC_MAX_ARGUMENTS.
+/// integers, at most POSENC_MAX_ARGUMENTS, and anywhere between them at most
+/// maxReals floating-point numbers, where `reals` has so many.
 template <typename Result>
-Result dispatch(void *address, const int64_t *arguments, size_t count) {
+Result dispatch(void *address, const int64_t *words, size_t count,
+                const double *reals = nullptr) {
   static constexpr auto callers =
       makeCallers<Result>(std::make_index_sequence<POSENC_MAX_ARGUMENTS + 1>());
-  return callers[count](address, arguments);
+  return callers[count](address, words, reals);
+}
+
+template <typename Result>
+Result dispatch(void *address, const CallArguments &arguments) {
+  return dispatch<Result>(address, arguments.words, arguments.numWords,
+                          arguments.numReals ? arguments.reals : nullptr);
 }
 
 } // namespace posenc::runtime

@@ -28,11 +28,14 @@ enum { kDlCpu = 1, kDlCuda = 2, kDlVulkan = 7 };
 /// Describes a contiguous tensor in the CPU's memory.
 inline DlTensor describe(const posenc_argument &argument,
                          const posenc_tensor &tensor) {
-  enum { integer = 0, floating = 2, bfloat = 4 };
+  enum { integer = 0, floating = 2, bfloat = 4, boolean = 6 };
   posenc_dtype dtype = argument.dtype;
   bool isFloat =
       dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16;
-  int code = dtype == POSENC_BF16 ? bfloat : isFloat ? floating : integer;
+  int code = dtype == POSENC_BF16 ? bfloat
+             : dtype == POSENC_I1 ? boolean
+             : isFloat            ? floating
+                                  : integer;
   return {tensor.data,
           kDlCpu,
           0,

@@ -155,14 +155,18 @@ bool Reader::argument(const JsonValue &json, const std::string &where,
   out.dtype = posenc_dtype_from_name(dtype.c_str());
   if (out.dtype == POSENC_DTYPE_INVALID)
     return fail(where, "unknown dtype " + quoted(dtype));
+  if (const JsonValue *shapeOnly = json.find("shape_only")) {
+    if (shapeOnly->kind != JsonValue::Kind::Bool || kind != "tensor")
+      return fail(where, "'shape_only' is not a boolean of a tensor");
+    out.isShapeOnly = shapeOnly->boolean;
+  }
   if (kind == "tensor")
     return shape(json, where, out);
   if (kind != "scalar")
     return fail(where, "unknown kind " + quoted(kind));
   out.kind = POSENC_SCALAR;
-  // Floats travel in other registers than the rest of the arguments.
   if (out.dtype != POSENC_I64 && out.dtype != POSENC_I32 &&
-      out.dtype != POSENC_INDEX)
+      out.dtype != POSENC_INDEX && !isRealScalar(out))
     return fail(where, "a scalar of dtype " + quoted(dtype));
   return true;
 }
@@ -171,10 +175,31 @@ bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
                            const std::string &where,
                            const posenc_function &function,
                            std::vector<bool> &used) {
+  auto findName =
+      [&](const std::string &name) -> std::optional<SizeExpression::Source> {
+    for (size_t i = 0; i < function.sizes.size(); ++i)
+      if (function.sizes[i] == name)
+        return SizeExpression::Source{false, static_cast<int64_t>(i)};
+    for (size_t i = 0; i < function.inputs.size(); ++i)
+      if (function.inputs[i].kind == POSENC_SCALAR &&
+          function.inputs[i].name == name)
+        return SizeExpression::Source{true, static_cast<int64_t>(i)};
+    return std::nullopt;
+  };
   for (posenc_argument &argument : arguments)
     for (Dim &dim : argument.shape) {
       if (dim.kind == Dim::Kind::Static)
         continue;
+      if (&arguments == &function.outputs && !findName(dim.name)) {
+        dim.expression = SizeExpression::parse(dim.name, findName);
+        if (dim.expression) {
+          dim.kind = Dim::Kind::Expression;
+          for (const SizeExpression::Source &source : dim.expression->sources())
+            if (!source.isScalar)
+              used[source.index] = true;
+          continue;
+        }
+      }
       dim.value = -1;
       for (size_t i = 0; i < function.sizes.size(); ++i)
         if (function.sizes[i] == dim.name) {
@@ -183,7 +208,8 @@ bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
         }
       for (size_t i = 0; i < function.inputs.size(); ++i) {
         const posenc_argument &input = function.inputs[i];
-        if (input.kind != POSENC_SCALAR || input.name != dim.name)
+        if (input.kind != POSENC_SCALAR || isRealScalar(input) ||
+            input.name != dim.name)
           continue;
         if (dim.value >= 0)
           return fail(where,
@@ -244,9 +270,12 @@ bool Reader::function(const JsonValue &json, const std::string &where,
   if (!arguments("inputs", out.inputs) || !arguments("outputs", out.outputs) ||
       !nameList(json, where, "sizes", out.sizes))
     return false;
-  for (size_t i = 0; i < out.outputs.size(); ++i)
+  for (size_t i = 0; i < out.outputs.size(); ++i) {
     if (out.outputs[i].kind == POSENC_SCALAR)
       return fail(element(where, "outputs", i), "an output is a scalar");
+    if (out.outputs[i].isShapeOnly)
+      return fail(element(where, "outputs", i), "an output is never written");
+  }
 
   std::vector<bool> used(out.sizes.size());
   if (!resolveShapes(out.inputs, where, out, used) ||

@@ -119,6 +119,10 @@ posenc_dtype posenc_argument_dtype(const posenc_argument *argument) {
   return argument ? argument->dtype : POSENC_DTYPE_INVALID;
 }
 
+int32_t posenc_argument_is_shape_only(const posenc_argument *argument) {
+  return argument ? argument->isShapeOnly : 0;
+}
+
 int32_t posenc_argument_rank(const posenc_argument *argument) {
   return argument ? static_cast<int32_t>(argument->shape.size()) : 0;
 }

@@ -9,6 +9,8 @@
 #ifndef POSENC_RUNTIME_LIB_SIGNATURE_H
 #define POSENC_RUNTIME_LIB_SIGNATURE_H
 
+#include "SizeExpression.h"
+
 #include "posenc/runtime/runtime.h"
 
 #include <string>
@@ -19,13 +21,15 @@ namespace posenc::runtime {
 /// One size in the shape of an argument.
 struct Dim {
   enum class Kind {
-    Static, ///< `value` is the size
-    Size,   ///< `value` is the index of a dynamic size
-    Scalar  ///< `value` is the index of the input whose value is the size
+    Static,    ///< `value` is the size
+    Size,      ///< `value` is the index of a dynamic size
+    Scalar,    ///< `value` is the index of the input whose value is the size
+    Expression ///< `expression` is the size
   };
   Kind kind = Kind::Static;
   int64_t value = 0;
   std::string name; ///< empty for a static size
+  std::optional<SizeExpression> expression;
 };
 
 } // namespace posenc::runtime
@@ -35,7 +39,18 @@ struct posenc_argument {
   posenc_kind kind = POSENC_TENSOR;
   posenc_dtype dtype = POSENC_DTYPE_INVALID;
   std::vector<posenc::runtime::Dim> shape;
+  bool isShapeOnly = false; ///< its elements are never read
 };
+
+namespace posenc::runtime {
+
+/// Whether the argument is passed as a floating-point number.
+inline bool isRealScalar(const posenc_argument &argument) {
+  return argument.kind == POSENC_SCALAR &&
+         (argument.dtype == POSENC_F64 || argument.dtype == POSENC_F32);
+}
+
+} // namespace posenc::runtime
 
 struct posenc_library;
 

@@ -106,16 +106,19 @@ static posenc_status runOnDevice(const posenc_function &function,
     const posenc_value &value = getValue(i);
     const posenc_tensor &tensor = value.tensor;
     arguments[i] = {};
-    arguments[i].scalar = value.scalar;
     const posenc_argument &argument =
         i < numInputs ? function.inputs[i] : function.outputs[i - numInputs];
+    if (isRealScalar(argument))
+      arguments[i].real = value.real;
+    else
+      arguments[i].scalar = value.scalar;
     if (argument.kind == POSENC_SCALAR)
       continue;
     arguments[i].rank = tensor.rank;
     arguments[i].shape = tensor.shape;
     uint64_t bytes;
     if (!tensorBytes(argument.dtype, tensor.shape, tensor.rank, bytes) ||
-        bytes == 0)
+        bytes == 0 || argument.isShapeOnly)
       continue;
     // What has the same data was checked to be in place.
     for (size_t j = 0; j < i && !arguments[i].buffer; ++j)

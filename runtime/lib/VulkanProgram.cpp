@@ -200,6 +200,8 @@ static posenc_status checkView(const posenc_function &function,
   for (int32_t dim = 0; dim < view.rank; ++dim)
     if (view.shape[dim] <= 0)
       return POSENC_OK;
+  if (argument.isShapeOnly)
+    return POSENC_OK;
   // In elements.
   using Wide = __int128;
   constexpr Wide most = INT64_MAX;
@@ -263,8 +265,8 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
     return fail(POSENC_INVALID_ARGUMENT, "%s: %zu arguments, expected %zu",
                 function.name.c_str(), count, expected);
   DlTensor tensors[POSENC_MAX_ARGUMENTS];
-  int64_t entryArguments[POSENC_MAX_ARGUMENTS];
-  if (count + 3 > POSENC_MAX_ARGUMENTS)
+  CallArguments entryArguments;
+  if (count + 4 > POSENC_MAX_ARGUMENTS)
     return fail(POSENC_UNSUPPORTED, "%s: too many arguments for this runtime",
                 function.name.c_str());
   for (size_t i = 0; i < count; ++i) {
@@ -274,14 +276,14 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
     if (argument.kind == POSENC_SCALAR) {
       if (posenc_status status = checkScalar(function, argument, view.scalar))
         return status;
-      entryArguments[i] = view.scalar;
+      entryArguments.addScalar(argument, view.scalar, view.real);
       continue;
     }
     if (posenc_status status = checkView(function, argument, view,
                                          posenc_dtype_size(argument.dtype)))
       return status;
     uint64_t address = 0;
-    if (view.buffer)
+    if (view.buffer && !argument.isShapeOnly)
       if (posenc_status status = addBuffer(view.buffer, address))
         return status;
     tensors[i] = describe(argument, {nullptr, 0, view.rank, view.shape});
@@ -289,7 +291,7 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
     tensors[i].byteOffset = view.offset;
     tensors[i].strides = view.strides;
     tensors[i].deviceType = kDlVulkan;
-    entryArguments[i] = toWord(&tensors[i]);
+    entryArguments.add(toWord(&tensors[i]));
   }
   VulkanLauncher launcher{
       this,
@@ -308,10 +310,12 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
         return launch->status ? 0 : address;
       }};
   char message[512] = "";
-  entryArguments[count++] = toWord(&launcher);
-  entryArguments[count++] = toWord(message);
-  entryArguments[count++] = sizeof(message);
-  int32_t code = dispatch<int32_t>(function.vulkan, entryArguments, count);
+  if (function.workspace)
+    entryArguments.add(0); // only the CPU's code uses it
+  entryArguments.add(toWord(&launcher));
+  entryArguments.add(toWord(message));
+  entryArguments.add(sizeof(message));
+  int32_t code = dispatch<int32_t>(function.vulkan, entryArguments);
   if (!code || status)
     return status;
   return fail(toStatus(code), "%s", *message ? message : function.name.c_str());

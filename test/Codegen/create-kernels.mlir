@@ -35,12 +35,11 @@ func.func @table(%first: i64, %n: index) -> tensor<?x16xf32> {
 
 // -----
 
-// Of two sizes that cannot be equal the first is the one that must hold.
-// CHECK-LABEL: func.func @unequal
-// CHECK-SAME: bounds = [#posenc.bound<kind = sizes, input = 2, limit = [4], each = [-1]>]
+// Two sizes that cannot be equal.
 func.func @unequal(%a: tensor<4xf32>, %b: tensor<5xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
   %0 = tensor.cast %a : tensor<4xf32> to tensor<?xf32>
   %1 = tensor.cast %b : tensor<5xf32> to tensor<?xf32>
+  // expected-error @below {{sizes of 'linalg.map' never fit: expected 5, got 4}}
   %r = linalg.map { arith.addf } ins(%0, %1 : tensor<?xf32>, tensor<?xf32>) outs(%o : tensor<?xf32>)
   return %r : tensor<?xf32>
 }
@@ -114,8 +113,11 @@ func.func private @helper(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// expected-error @below {{size 0 of result 'tensor<?x16xf32>' does not follow from the arguments}}
-func.func @unknown(%first: i64, %n: index) -> tensor<?x16xf32> {
+// A size that follows from others is a term.
+// CHECK-LABEL: func.func @product
+// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x16xf32>, [0]>], sizes = [-2], in_place = [-1],
+// CHECK-SAME: terms = [#posenc.term<value, ()[s0, s1, s2] -> (s2 * s2)>]
+func.func @product(%first: i64, %n: index) -> tensor<?x16xf32> {
   %m = arith.muli %n, %n : index
   %e = tensor.empty(%m) : tensor<?x16xf32>
   %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> positions(%first : i64) outs(%e : tensor<?x16xf32>)
@@ -124,7 +126,80 @@ func.func @unknown(%first: i64, %n: index) -> tensor<?x16xf32> {
 
 // -----
 
-// expected-error @below {{type 'tensor<4xi8>' has no place in a C signature (arg_c1)}}
+// Rows that are a batch of sequences are as many as their product.
+// CHECK-LABEL: func.func @reshaped
+// CHECK-SAME: sizes = [-1, -1, -1], in_place = [-1], {{.*}}relations = [#posenc.relation<equal, ()[s0, s1, s2, s3, s4] -> (s0, s1 * s2)>]
+func.func @reshaped(%x: tensor<?x16xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %p, %c0 : tensor<?x?xi64>
+  %s = tensor.dim %p, %c1 : tensor<?x?xi64>
+  %y = tensor.expand_shape %x [[0, 1], [2]] output_shape [%b, %s, 16] : tensor<?x16xf32> into tensor<?x?x16xf32>
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%y : tensor<?x?x16xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%y : tensor<?x?x16xf32>)
+  return %r : tensor<?x?x16xf32>
+}
+
+// -----
+
+// A slice lies within its tensor, also one that a private function takes.
+// CHECK-LABEL: func.func @sliced
+// CHECK-SAME: relations = [#posenc.relation<at_most, ()[s0, s1, s2] -> (0, s2)>, #posenc.relation<at_most, ()[s0, s1, s2] -> (s2 + 4, s0)>]
+func.func private @take(%x: tensor<?xf32>, %n: index) -> tensor<4xf32> {
+  %s = tensor.extract_slice %x[%n] [4] [1] : tensor<?xf32> to tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+func.func @sliced(%x: tensor<?xf32>, %n: index) -> tensor<4xf32> {
+  %s = call @take(%x, %n) : (tensor<?xf32>, index) -> tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+
+// -----
+
+// A read within a loop, where there is an iteration.
+// CHECK-LABEL: func.func @read
+// CHECK-SAME: terms = [#posenc.term<quotient, ()[s0, s1, s2, s3] -> (s0 - 1, 2)>, #posenc.term<if_less, ()[s0, s1, s2, s3, s4] -> (0, s0, s4 + 1, s1)>]
+// CHECK-SAME: relations = [#posenc.relation<at_most, ()[s0, s1, s2, s3, s4, s5] -> (s5, s1)>]
+func.func @read(%x: tensor<?xf32>, %t: tensor<?xf32>) -> tensor<?xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%x : tensor<?xf32>) {
+  ^bb0(%a: f32):
+    %i = linalg.index 0 : index
+    %c2 = arith.constant 2 : index
+    %h = arith.divui %i, %c2 : index
+    %y = tensor.extract %t[%h] : tensor<?xf32>
+    linalg.yield %y : f32
+  } -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// What a module asserts of sizes, entry points check.
+// CHECK-LABEL: func.func @asserted
+// CHECK-SAME: sizes = [-1],
+// CHECK-NOT: cf.assert
+func.func @asserted(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %a = tensor.dim %x, %c0 : tensor<?xf32>
+  %b = tensor.dim %y, %c0 : tensor<?xf32>
+  %c = arith.cmpi eq, %a, %b : index
+  cf.assert %c, "sizes differ"
+  return %x : tensor<?xf32>
+}
+
+// -----
+
+func.func @data(%x: tensor<?xf32>, %p: tensor<1xi64>) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %v = tensor.extract %p[%c0] : tensor<1xi64>
+  %i = arith.index_cast %v : i64 to index
+  // expected-error @below {{sizes of 'tensor.extract_slice' follow from elements of tensors}}
+  %s = tensor.extract_slice %x[%i] [4] [1] : tensor<?xf32> to tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{type 'tensor<4xi8>' has no place in a C signature: expected elements f64, f32, f16, bf16, i64, i32, i1 or index (arg_c1)}}
 func.func @bytes(%x: tensor<4xi8>) {
   return
 }
@@ -152,7 +227,7 @@ func.func @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // What the entries check of the numbers that are used as indices.
 // CHECK-LABEL: func.func @bounds
-// CHECK-SAME: bounds = [#posenc.bound<kind = heads, input = 0, limit = [-4], each = [-2]>, #posenc.bound<kind = lengths, input = 2, limit = [-5, 4]>, #posenc.bound<kind = pages, input = 3, limit = [-3], each = [4], lengths = 2>]>}
+// CHECK-SAME: bounds = [#posenc.bound<kind = heads, input = 0, limit = [-4], each = [-2]>, #posenc.bound<kind = lengths, input = 2, limit = [-5, 4]>, #posenc.bound<kind = pages, input = 3, limit = [-3], each = [4], lengths = 2>], size_names
 func.func @bounds(%q: tensor<?x1x?x8xf32>, %k: tensor<?x4x?x8xf32>, %n: tensor<?xi64>, %t: tensor<?x?xi32>) -> tensor<?x1x?x8xf32> {
   %r = posenc.attention ins(%q, %k, %k : tensor<?x1x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
     lengths(%n : tensor<?xi64>) block_table(%t : tensor<?x?xi32>) outs(%q : tensor<?x1x?x8xf32>)
@@ -162,7 +237,7 @@ func.func @bounds(%q: tensor<?x1x?x8xf32>, %k: tensor<?x4x?x8xf32>, %n: tensor<?
 // -----
 
 // CHECK-LABEL: func.func @bounds_of_starts
-// CHECK-SAME: bounds = [#posenc.bound<kind = lengths, input = 3, limit = [-3]>, #posenc.bound<kind = starts, input = 2, limit = [-1], each = [-2]>]>}
+// CHECK-SAME: bounds = [#posenc.bound<kind = lengths, input = 3, limit = [-3]>, #posenc.bound<kind = starts, input = 2, limit = [-1], each = [-2]>], size_names
 func.func @bounds_of_starts(%q: tensor<?x4x8xf32>, %k: tensor<?x?x2x8xf32>, %a: tensor<?xi64>, %n: tensor<?xi32>) -> tensor<?x4x8xf32> {
   %r = posenc.attention ins(%q, %k, %k : tensor<?x4x8xf32>, tensor<?x?x2x8xf32>, tensor<?x?x2x8xf32>)
     lengths(%n : tensor<?xi32>) cu_seqlens(%a : tensor<?xi64>) outs(%q : tensor<?x4x8xf32>)
@@ -172,7 +247,7 @@ func.func @bounds_of_starts(%q: tensor<?x4x8xf32>, %k: tensor<?x?x2x8xf32>, %a: 
 // -----
 
 // CHECK-LABEL: func.func @bounds_of_slots
-// CHECK-SAME: bounds = [#posenc.bound<kind = slots, input = 1, limit = [-2, 4]>]>}
+// CHECK-SAME: bounds = [#posenc.bound<kind = slots, input = 1, limit = [-2, 4]>], size_names
 func.func @bounds_of_slots(%x: tensor<?x2x8xf32>, %s: tensor<?xi64>, %k: tensor<?x4x2x8xf32>, %v: tensor<?x4x2x8xf32>) -> (tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>) {
   %r:2 = posenc.kv_append ins(%x, %x : tensor<?x2x8xf32>, tensor<?x2x8xf32>) slots(%s : tensor<?xi64>)
     outs(%k, %v : tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>)
@@ -182,9 +257,9 @@ func.func @bounds_of_slots(%x: tensor<?x2x8xf32>, %s: tensor<?xi64>, %k: tensor<
 // -----
 
 // A dynamic size that must be a static one.
-// CHECK-LABEL: func.func @bounds_of_sizes
-// CHECK-SAME: bounds = [#posenc.bound<kind = sizes, input = 1, limit = [3], each = [-2]>]>}
-func.func @bounds_of_sizes(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor<3x?x8xf32> {
+// CHECK-LABEL: func.func @static_size
+// CHECK-SAME: relations = [#posenc.relation<equal, ()[s0, s1, s2, s3] -> (s1, 3)>]
+func.func @static_size(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor<3x?x8xf32> {
   %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<3x?x8xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%x : tensor<3x?x8xf32>)
   return %r : tensor<3x?x8xf32>
 }

@@ -23,10 +23,11 @@
 // CHECK-NOT: llvm.getelementptr %[[WORDS]][6]
 // CHECK: llvm.func @posenc.launch(!llvm.ptr, !llvm.ptr) -> i32
 // CHECK: @rope.names("rope\00in0\00in1\00out0\00")
-// Offset of the name, code, bits, rank, in place of, strides, dimensions.
-// CHECK: @rope.arguments(dense<[5, 2, 32, 2, -1, 4, 0,
-// CHECK-SAME: 9, 0, 64, 1, -1, 5, 2,
-// CHECK-SAME: 13, 2, 32, 2, 0, 5, 3]>
+// Offset of the name, code, bits, rank, in place of, strides, dimensions, and
+// whether only its shape counts.
+// CHECK: @rope.arguments(dense<[5, 2, 32, 2, -1, 4, 0, 0,
+// CHECK-SAME: 9, 0, 64, 1, -1, 5, 2, 0,
+// CHECK-SAME: 13, 2, 32, 2, 0, 5, 3, 0]>
 // CHECK: @rope.dims(dense<[3, -1, -1, 16, 3, -1, 3, -1, -1, 16]>
 // CHECK: @rope.sizes(dense<-1>
 // CHECK: @rope.variants() {{.*}} !llvm.array<1 x struct<(i64, ptr)>>

@@ -6,38 +6,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --posenc-expand-math --allow-unregistered-dialect --split-input-file --verify-diagnostics
+// RUN: posenc-opt %s --posenc-expand-math --split-input-file --verify-diagnostics
 
-func.func @power(%x: f32) -> f32 {
-  // expected-error @below {{'math.powf' of 'f32' needs a library of functions, which kernels do not have}}
-  %r = math.powf %x, %x : f32
-  return %r : f32
+func.func @extended(%x: f80) -> f80 {
+  // expected-error @below {{'math.sin' of 'f80' is not supported: a kernel has no library of functions, and functions are generated of f16, bf16, f32 and f64 only}}
+  %r = math.sin %x : f80
+  return %r : f80
 }
 
 // -----
 
-func.func @wide(%x: vector<4xf64>) -> vector<4xf64> {
-  // expected-error @below {{'math.sin' of 'vector<4xf64>' needs a library of functions}}
-  %r = math.sin %x : vector<4xf64>
-  return %r : vector<4xf64>
+func.func @quadruple(%x: vector<4xf128>) -> vector<4xf128> {
+  // expected-error @below {{'math.sqrt' of 'vector<4xf128>' is not supported}}
+  %r = math.sqrt %x : vector<4xf128>
+  return %r : vector<4xf128>
 }
 
 // -----
 
-// An operation of no dialect is nothing to stumble over.
-func.func @unknown(%x: bf16) -> bf16 {
-  %y = "other.op"(%x) : (bf16) -> bf16
-  %z = math.exp %y : bf16
-  return %z : bf16
-}
-
-// -----
-
-// What there are instructions for is left.
-func.func @fine(%x: f64, %i: i32) -> (f64, i32) {
-  %a = math.sqrt %x : f64
-  %b = math.fma %a, %x, %x : f64
-  %c = math.floor %b : f64
-  %d = math.ctpop %i : i32
-  return %c, %d : f64, i32
+// All of them, not only the first.
+func.func @powers(%x: i32) -> (i32, i32) {
+  %least = arith.constant -1 : i32
+  // expected-error @below {{'math.ipowi' of 'i32' is not supported: a kernel has no library of functions, and this one is not generated}}
+  %a = math.ipowi %x, %x : i32
+  // expected-error @below {{'math.ipowi' of 'i32' is not supported}}
+  %b = math.ipowi %x, %least : i32
+  return %a, %b : i32, i32
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=6144 prefetch-from=1000 stream-from=5000" | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=6144 prefetch-in-order=6144 prefetch-from=1000 stream-from=5000" | FileCheck %s
 
 // By the size of the whole tensor: in cache; through memory; and past the cache
 // if the output is no input and lies on vectors.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector=prefetch-distance=0 --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="vector-bytes=64 prefetch-distance=0" --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=WIDE
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1" --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-rope-to-vector="vector-bytes=64 prefetch-distance=0 prefetch-in-order=0 streams-in-order=1" --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=WIDE
 
 // 20 pairs: two vectors of 8, one of 4, no mask. Half pairing loads x and y,
 // and stores neither before both are loaded.

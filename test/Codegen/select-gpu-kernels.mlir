@@ -35,11 +35,19 @@ func.func @too_wide_f64(%x: tensor<?x2050xf64>, %c: tensor<?x1025xf64>) -> tenso
   return %r : tensor<?x2050xf64>
 }
 
-// Vulkan does not round quotients.
-// expected-warning @below {{'quotient' is left out for the GPU: it has operations that only a CPU runs}}
-func.func @quotient(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-note @below {{such as 'linalg.div'}}
-  %r = linalg.div ins(%a, %a : tensor<4xf32>, tensor<4xf32>) outs(%a : tensor<4xf32>) -> tensor<4xf32>
+// Functions are arithmetic, not calls.
+// CHECK: func.func @functions
+func.func @functions(%a: tensor<4xf32>, %b: tensor<4xf64>) -> (tensor<4xf32>, tensor<4xf64>) {
+  %q = linalg.div ins(%a, %a : tensor<4xf32>, tensor<4xf32>) outs(%a : tensor<4xf32>) -> tensor<4xf32>
+  %r = math.powf %q, %a : tensor<4xf32>
+  %s = math.sin %b : tensor<4xf64>
+  return %r, %s : tensor<4xf32>, tensor<4xf64>
+}
+
+// expected-warning @below {{'remainder' is left out for the GPU: it has operations that only a CPU runs}}
+func.func @remainder(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-note @below {{such as 'arith.remf'}}
+  %r = arith.remf %a, %a : tensor<4xf32>
   return %r : tensor<4xf32>
 }
 
@@ -57,7 +65,7 @@ func.func @total(%a: tensor<4xf32>, %o: tensor<f32>) -> tensor<f32> {
 // Rounded twice by way of f32.
 // expected-warning @below {{'narrowed' is left out for the GPU: it has operations that only a CPU runs}}
 func.func @narrowed(%a: tensor<4xf64>) -> tensor<4xf16> {
-  // expected-note @below {{such as 'linalg.generic'}}
+  // expected-note @below {{such as 'arith.truncf'}}
   %r = arith.truncf %a : tensor<4xf64> to tensor<4xf16>
   return %r : tensor<4xf16>
 }

@@ -305,6 +305,39 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
+// An offset without a norm.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op norm_offset without a norm (attn_c13)}}
+  %r = posenc.attention norm_offset = 1
+    ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// An infinite offset.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %w: tensor<8xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op expected norm_offset to be finite, got 0x7FF0000000000000 : f64 (attn_c13)}}
+  %r = posenc.attention norm_eps = 1 norm_offset = 0x7FF0000000000000
+    ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>) key_norm(%w : tensor<8xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Weights of all query heads for the keys, which are fewer.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %w: tensor<32xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op operand #3 has size 32 in dimension 0 where another operand has 8 (attn_c4)}}
+  %r = posenc.attention norm_eps = 1
+    ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>) key_norm(%w : tensor<32xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
 // An infinite epsilon.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %w: tensor<8xf32>, %o0: tensor<2x5x4x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected norm_eps to be finite and not negative, got 0x7FF0000000000000 : f64 (attn_c13)}}

@@ -108,6 +108,18 @@ func.func @norms(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<
   return
 }
 
+// As many weights as all heads of a token have channels; 1 is added to them.
+// CHECK-LABEL: func @norms_of_all_heads(
+// CHECK: posenc.attention norm_eps = 1.000000e-05 norm_offset = 1.000000e+00 ins(
+// CHECK-SAME: query_norm(%arg3 : tensor<512xf32>) key_norm(%arg4 : tensor<128xf32>) outs(
+func.func @norms_of_all_heads(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x2x32xf32>, %w: tensor<512xf32>, %x: tensor<128xf32>, %o: tensor<?x?x8x32xf32>) {
+  %r = posenc.attention norm_eps = 1.0e-05 norm_offset = 1
+    ins(%q, %k, %v : tensor<?x?x8x64xf32>, tensor<?x?x2x64xf32>, tensor<?x?x2x32xf32>)
+    query_norm(%w : tensor<512xf32>) key_norm(%x : tensor<128xf32>)
+    outs(%o : tensor<?x?x8x32xf32>)
+  return
+}
+
 // CHECK-LABEL: func @decode(
 // CHECK: posenc.attention key_layout = head_major ins(
 // CHECK-SAME: lengths(%arg2 : tensor<?xi64>) sinks(%arg3 : tensor<32xf32>) outs(

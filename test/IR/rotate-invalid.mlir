@@ -172,10 +172,21 @@ func.func @f(%x0: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1
 // -----
 
 // Tables of different shapes.
-func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x4xf32>' and 'tensor<5x4xf32>' (rotate_c3)}}
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<6x4xf32>, %s: tensor<5x4xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<6x4xf32>' and 'tensor<5x4xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
-    tables(%c, %s : tensor<?x4xf32>, tensor<5x4xf32>) dims = [0]
+    tables(%c, %s : tensor<6x4xf32>, tensor<5x4xf32>) dims = [0]
+    outs(%o0 : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// The second table has a dynamic last dimension.
+func.func @f(%x0: tensor<?x8xf32>, %c: tensor<5x4xf32>, %s: tensor<5x?xf32>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<5x4xf32>' and 'tensor<5x?xf32>' (rotate_c3)}}
+  %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
+    tables(%c, %s : tensor<5x4xf32>, tensor<5x?xf32>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
   return
 }

@@ -219,3 +219,12 @@ func.func @rotate_memref_layouts(%x: memref<?x8xf32>, %c: memref<?x4xf32>, %s: m
     outs(%x : memref<?x8xf32>)
   return
 }
+
+// Canonicalization knows more of one table than of the other.
+// CHECK-LABEL: func @rotate_half_static(
+// CHECK: tables(%arg1, %arg2 : tensor<5x4xf32>, tensor<?x4xf32>)
+func.func @rotate_half_static(%x: tensor<?x8xf32>, %c: tensor<5x4xf32>, %s: tensor<?x4xf32>) {
+  %r = posenc.rotate half ins(%x : tensor<?x8xf32>)
+    tables(%c, %s : tensor<5x4xf32>, tensor<?x4xf32>) dims = [0] outs(%x : tensor<?x8xf32>)
+  return
+}

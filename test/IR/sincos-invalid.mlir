@@ -47,11 +47,21 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf16>) {
 
 // -----
 
-// Different shapes, although they may agree.
-func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: tensor<5x4xf32>) {
+// Different shapes.
+func.func @f(%p: tensor<?xi64>, %c: tensor<6x4xf32>, %s: tensor<5x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
-    outs(%c, %s : tensor<?x4xf32>, tensor<5x4xf32>)
+    outs(%c, %s : tensor<6x4xf32>, tensor<5x4xf32>)
+  return
+}
+
+// -----
+
+// The second has a dynamic last dimension.
+func.func @f(%p: tensor<?xi64>, %c: tensor<5x4xf32>, %s: tensor<5x?xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected destinations with a last dimension of 4, got 'tensor<5x?xf32>' (sincos_c2)}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<5x4xf32>, tensor<5x?xf32>)
   return
 }
 

@@ -197,3 +197,12 @@ func.func @sincos_memref_layouts(%p: i64, %c: memref<?x4xf32>, %s: memref<?x4xf3
     outs(%c, %s : memref<?x4xf32>, memref<?x4xf32, strided<[8, 1], offset: 4>>)
   return
 }
+
+// Canonicalization knows more of one destination than of the other.
+// CHECK-LABEL: func @sincos_half_static(
+// CHECK: outs(%arg1, %arg2 : tensor<0x10xf32>, tensor<?x10xf32>)
+func.func @sincos_half_static(%p: tensor<?xi64>, %c: tensor<0x10xf32>, %s: tensor<?x10xf32>) {
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 20> positions(%p : tensor<?xi64>)
+    outs(%c, %s : tensor<0x10xf32>, tensor<?x10xf32>)
+  return
+}

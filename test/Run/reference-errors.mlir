@@ -29,7 +29,7 @@ func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
 // RUN: posenc-run %t.mlir --input=1x4x8xbf16=1 --input=1xi64=1
 // RUN: %{exits} 1 posenc-run %t.mlir --input=1x4x8xbf16=1 --input=1xi64=1 \
 // RUN:   --reference 2>&1 | FileCheck %s --check-prefix=MEMORY
-// MEMORY: error: the reference takes tensors and integers, not 'memref<
+// MEMORY: error: the reference takes tensors and numbers, not 'memref<
 
 // Nothing of the results is written after an error.
 // RUN: rm -f %t.npy

@@ -111,6 +111,7 @@ func.func @normed(%q: tensor<?x?x2x16xf16>, %w: tensor<16xf16>) -> tensor<?x?x2x
 
 // An entry has the tokens between two numbers of the list; tiles beyond them
 // are empty. The last entry is what is behind the last number, without keys.
+// Numbers beyond the tensor are clamped.
 // CHECK-LABEL: func.func @packed(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x2x16xf32>, %[[K:.*]]: tensor<?x2x16xf32>, %[[A:.*]]: tensor<?xi32>, %[[C:.*]]: tensor<?xi32>)
 // CHECK-DAG:     %[[N:.*]] = tensor.dim %[[A]], %c0
@@ -118,18 +119,21 @@ func.func @normed(%q: tensor<?x?x2x16xf16>, %w: tensor<16xf16>) -> tensor<?x?x2x
 // CHECK:         scf.forall (%[[I:.*]], %[[H:.*]], %[[T:.*]]) in (%[[N]],
 // CHECK:           %[[LAST:.*]] = arith.subi %[[N]], %c1
 // CHECK:           %[[IS:.*]] = arith.cmpi slt, %[[I]], %[[LAST]]
-// CHECK:           %[[NEXT:.*]] = arith.select %[[IS]], %{{.*}}, %[[LAST]]
+// CHECK:           %[[NEXT:.*]] = arith.minsi %{{.*}}, %[[LAST]]
 // CHECK:           %[[X:.*]] = tensor.extract %[[A]][%[[I]]]
-// CHECK:           %[[START:.*]] = arith.index_cast %[[X]]
+// CHECK:           %[[FROM:.*]] = arith.index_cast %[[X]]
+// CHECK:           %[[LEAST:.*]] = arith.minsi %[[FROM]], %[[ALL]]
+// CHECK:           %[[START:.*]] = arith.maxsi %[[LEAST]], %c0
 // CHECK:           tensor.extract %[[A]][%[[NEXT]]]
-// CHECK:           %[[END:.*]] = arith.select %[[IS]], %{{.*}}, %[[ALL]]
+// CHECK:           %[[TO:.*]] = arith.select %[[IS]], %{{.*}}, %[[ALL]]
+// CHECK:           %[[CLIPPED:.*]] = arith.minsi %[[TO]], %[[ALL]]
+// CHECK:           %[[END:.*]] = arith.maxsi %[[CLIPPED]], %[[START]]
 // CHECK:           %[[LQ:.*]] = arith.subi %[[END]], %[[START]]
 // CHECK:           %[[FIRST:.*]] = arith.minsi %{{.*}}, %[[LQ]]
 // CHECK:           tensor.extract %[[C]][%[[I]]]
 // CHECK:           tensor.extract %[[C]][%[[NEXT]]]
 // CHECK:           %[[TOKEN:.*]] = arith.addi %[[START]], %[[FIRST]]
 // CHECK:           tensor.extract_slice %[[Q]][%[[TOKEN]],
-// CHECK:           arith.select
 // CHECK:           scf.for
 // VECTORS-LABEL: func.func @packed(
 // VECTORS:         posenc.attention

@@ -9,7 +9,7 @@
 // RUN: posenc-opt %s --posenc-decompose-kv-append --canonicalize --cse \
 // RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
 
-// The slot is the position; a negative one has no rows.
+// The slot is the position; one outside of the cache has no rows.
 // CHECK-LABEL: func.func @lengths(
 // CHECK-SAME:    %[[K:.*]]: tensor<?x?x8x128xf16>, %[[V:.*]]: tensor<?x?x8x128xf16>, %[[N:.*]]: tensor<?xi64>, %[[KC:.*]]: tensor<?x8x?x128xf16>, %[[VC:.*]]: tensor
 // CHECK:         %[[T:.*]] = tensor.dim %[[K]], %c1
@@ -17,8 +17,13 @@
 // CHECK:           tensor.extract %[[N]][%[[I]]]
 // CHECK:           %[[FIRST:.*]] = arith.subi %{{.*}}, %[[T]]
 // CHECK:           %[[GIVEN:.*]] = arith.addi %[[FIRST]], %[[J]]
-// CHECK:           %[[SLOT:.*]] = arith.maxsi %[[GIVEN]], %c0
-// CHECK:           %[[COUNT:.*]] = affine.min affine_map<(d0) -> (1, d0)>
+// CHECK:           %[[LEAST:.*]] = arith.maxsi %[[GIVEN]], %c0
+// CHECK:           %[[EXISTS:.*]] = arith.minsi %{{.*}}, %c1
+// CHECK:           %[[ROOM:.*]] = arith.subi %[[SIZE:.*]], %[[LEAST]]
+// CHECK:           %[[MORE:.*]] = arith.maxsi %[[ROOM]], %c0
+// CHECK:           %[[COUNT:.*]] = arith.minsi %[[EXISTS]], %[[MORE]]
+// CHECK:           %[[LAST:.*]] = arith.subi %[[SIZE]], %[[COUNT]]
+// CHECK:           %[[SLOT:.*]] = arith.minsi %[[LEAST]], %[[LAST]]
 // CHECK:           tensor.extract_slice %[[K]][%[[I]], %[[J]], 0, 0] [1, %[[COUNT]], 8, 128]
 // CHECK:           linalg.transpose
 // CHECK:           tensor.extract_slice %[[V]][%[[I]], %[[J]], 0, 0] [1, %[[COUNT]], 8, 128]
@@ -41,8 +46,10 @@ func.func @lengths(%k: tensor<?x?x8x128xf16>, %v: tensor<?x?x8x128xf16>, %n: ten
 // CHECK:         scf.forall (%[[J:.*]]) in
 // CHECK:           tensor.extract %[[S]][%[[J]]]
 // CHECK:           %[[SLOT:.*]] = arith.maxsi
-// CHECK:           %[[PAGE:.*]] = arith.divui %[[SLOT]], %c8
-// CHECK:           %[[ROW:.*]] = arith.remui %[[SLOT]], %c8
+// CHECK:           %[[QUOTIENT:.*]] = arith.divui %[[SLOT]], %c8
+// CHECK:           %[[PAGE:.*]] = arith.minsi %[[QUOTIENT]]
+// CHECK:           %[[REST:.*]] = arith.remui %[[SLOT]], %c8
+// CHECK:           %[[ROW:.*]] = arith.minsi %[[REST]]
 // CHECK:           tensor.extract_slice %[[K]][%[[J]], 0, 0]
 // CHECK-NOT:       posenc.rope
 // CHECK:             tensor.parallel_insert_slice %{{.*}}[%[[PAGE]], %[[ROW]], 0, 0]

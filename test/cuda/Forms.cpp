@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 using namespace posenc;
 using namespace posenc::test;
@@ -34,9 +35,9 @@ static void *openDriver() {
   static void *driver = dlopen(POSENC_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
   return driver;
 }
-static void *openLibrary() {
-  static void *library = dlopen(POSENC_CUDA_FORMS, RTLD_NOW | RTLD_LOCAL);
-  return library;
+/// They stay open.
+static void *openLibrary(const std::string &path = POSENC_CUDA_FORMS) {
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 void *CudaTest::findCuda(const char *name) {
@@ -169,8 +170,14 @@ static int32_t callWith(void *function, const std::vector<uint64_t> &words,
 }
 
 int32_t CudaTest::call(const std::string &function, const std::string &suffix,
-                       const std::vector<uint64_t> &arguments, void *stream) {
-  void *found = dlsym(openLibrary(), ("forms_" + function + suffix).c_str());
+                       const std::vector<uint64_t> &arguments, void *stream,
+                       const std::string &path) {
+  // Its name is the prefix.
+  std::string file = path.empty() ? POSENC_CUDA_FORMS : path;
+  size_t begin = file.rfind('/') + 1;
+  std::string prefix = file.substr(begin, file.rfind('.') - begin);
+  void *found =
+      dlsym(openLibrary(file), (prefix + "_" + function + suffix).c_str());
   if (!found) {
     ADD_FAILURE() << "no " << function << suffix;
     return -1;
@@ -209,12 +216,15 @@ void CudaTest::check(const std::string &name, const std::vector<int64_t> &sizes,
   std::mt19937_64 random(7);
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<uint64_t> host, device;
+  // Of each name, in the order in which the arguments have them.
+  std::map<std::string, int64_t> named;
   auto add = [&](const runtime::Argument &argument) -> Buffer & {
     std::vector<int64_t> shape;
     for (int32_t dim = 0; dim < argument.rank(); ++dim) {
       std::string size = argument.sizeName(dim);
-      shape.push_back(size.empty() ? argument.size(dim)
-                                   : sizes.at(std::stoi(size.substr(1))));
+      if (!size.empty() && !named.count(size))
+        named.emplace(size, sizes.at(named.size()));
+      shape.push_back(size.empty() ? argument.size(dim) : named.at(size));
     }
     buffers.push_back(
         std::make_unique<Buffer>(argument.dtype(), shape, layout));

@@ -80,10 +80,12 @@ protected:
   }
   static void *findCuda(const char *name);
 
-  /// Calls `forms_<function><suffix>`: tensors and scalars, then for "_cuda" a
-  /// stream. The message is kept.
+  /// Calls a function of the library at `path`, the one of forms if it is
+  /// empty: tensors and scalars, then for the suffix "_cuda" a stream. The
+  /// message is kept.
   int32_t call(const std::string &function, const std::string &suffix,
-               const std::vector<uint64_t> &arguments, void *stream = nullptr);
+               const std::vector<uint64_t> &arguments, void *stream = nullptr,
+               const std::string &path = "");
 
   /// Runs a function on both, and compares what they write. `sizes` are of n0,
   /// n1 and so on. Outputs may be the inputs.

@@ -56,6 +56,7 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "posenc-expand-bf16",
     "posenc-expand-math",
     "posenc-fuse-ropes",
+    "posenc-math-to-intrinsics",
     "resolve-ranked-shaped-type-result-dims",
 };
 

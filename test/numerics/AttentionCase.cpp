@@ -95,7 +95,8 @@ std::string test::getModule(const AttentionCase &c) {
   if (c.scale)
     flags += " scale = " + std::to_string(*c.scale);
   if (c.norms)
-    flags += " norm_eps = 1.0e-5";
+    flags += std::string(" norm_eps = 1.0e-5") +
+             (c.normsPlusOne ? " norm_offset = 1" : "");
   if (c.queryHeadMajor)
     flags += " query_layout = head_major";
   if (c.keyHeadMajor)
@@ -113,9 +114,12 @@ std::string test::getModule(const AttentionCase &c) {
   rotate("query", c.queryAngles, packed);
   rotate("key", c.keyAngles, packedKeys);
   if (c.norms) {
-    std::string type = shapedType({std::to_string(c.dim)}, dtype);
-    group("query_norm", type);
-    group("key_norm", type);
+    auto addNorm = [&](const std::string &name, int64_t heads) {
+      int64_t size = c.normsOfAllHeads ? heads * c.dim : c.dim;
+      group(name, shapedType({std::to_string(size)}, dtype));
+    };
+    addNorm("query_norm", c.heads);
+    addNorm("key_norm", c.keyHeads);
   }
   if (c.lengths || c.form == Form::PackedQueries || c.form == Form::Paged)
     group("lengths", "tensor<?xi64>");
@@ -352,11 +356,15 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
         c.keyAngles, getGrid(packedKeys, paged ? blocks * kPageSlots : rows));
   if (c.norms)
     for (auto *norm : {&spec.queryNorm, &spec.keyNorm}) {
+      int64_t heads = norm == &spec.queryNorm ? c.heads : c.keyHeads;
+      int64_t size = c.normsOfAllHeads ? heads * c.dim : c.dim;
       runtime::Array &weights =
-          add(makeRandom(c.dtype, {c.dim}, seed + inputs.size()));
+          add(makeRandom(c.dtype, {size}, seed + inputs.size()));
       norm->emplace();
       reference::Array values = toReference(weights);
       (*norm)->weight.assign(values.values.begin(), values.values.end());
+      for (double &weight : (*norm)->weight)
+        weight += c.normsPlusOne;
       (*norm)->epsilon = kEps;
     }
   if (c.lengths || c.form == Form::PackedQueries || paged) {
@@ -488,10 +496,12 @@ std::vector<bool> AttentionData::findSeenRows() const {
       b = spec.blockTable->pages[b * spec.blockTable->blocks + j / tokens];
       j %= tokens;
     }
-    int64_t row = c.keyHeadMajor ? (b * c.keyHeads + head) * tokens + j
-                                 : (b * tokens + j) * c.keyHeads + head;
     std::lock_guard<std::mutex> lock(mutex);
-    isSeen[row] = true;
+    // A norm over all heads of a token sees the other heads' rows, too.
+    for (int64_t other = 0; other < c.keyHeads; ++other)
+      if (other == head || c.normsOfAllHeads)
+        isSeen[c.keyHeadMajor ? (b * c.keyHeads + other) * tokens + j
+                              : (b * tokens + j) * c.keyHeads + other] = true;
     return true;
   };
   compute(watched);

@@ -38,6 +38,8 @@ struct AttentionCase {
   bool softCap = false, alibi = false, t5 = false;
   bool where = false, document = false;
   bool sinks = false, logSums = false, norms = false;
+  /// With norms: of all heads of a token together; 1 is added to the weights.
+  bool normsOfAllHeads = false, normsPlusOne = false;
   Angles queryAngles = Angles::None, keyAngles = Angles::None;
   bool interleaved = false;
   Mask mask = Mask::None;

@@ -98,6 +98,19 @@ std::vector<NamedCase> getFeatures() {
   add("Document", [](Case &c) { c.document = true; });
   add("Sinks", [](Case &c) { c.sinks = c.logSums = true; });
   add("Norms", [](Case &c) { c.norms = true; });
+  add("NormsPlusOne", [](Case &c) { c.norms = c.normsPlusOne = true; });
+  add("NormsOfAllHeads", [](Case &c) {
+    c.norms = c.normsOfAllHeads = true;
+    c.queryAngles = c.keyAngles = Angles::Places;
+  });
+  add("NormsOfAllPages", [](Case &c) {
+    c.form = Form::Paged, c.norms = c.normsOfAllHeads = true;
+    c.keyHeadMajor = true;
+  });
+  add("NormsOfAllPacked", [](Case &c) {
+    c.form = Form::Packed, c.norms = c.normsOfAllHeads = c.causal = true;
+    c.queryHeadMajor = true;
+  });
   add("Lengths", [](Case &c) { c.lengths = c.causal = c.logSums = true; });
   add("Packed", [](Case &c) { c.form = Form::Packed, c.causal = true; });
   add("PackedQueries", [](Case &c) { c.form = Form::PackedQueries; });
@@ -211,6 +224,8 @@ std::vector<NamedCase> getMixtures() {
     c.sinks = oneOf(2);
     c.logSums = oneOf(2);
     c.norms = oneOf(2);
+    c.normsPlusOne = oneOf(2);
+    c.normsOfAllHeads = oneOf(2) && !c.dynamicHeads;
     c.queryAngles = static_cast<Angles>(oneOf(4));
     c.keyAngles = static_cast<Angles>(oneOf(4));
     c.interleaved = oneOf(2);

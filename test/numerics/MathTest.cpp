@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Harness.h"
+#include "MathFunctions.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <map>
 #include <random>
 
 using namespace posenc;
@@ -17,75 +19,350 @@ using namespace posenc::test;
 
 namespace {
 
-struct Function {
-  const char *name;
-  long double (*real)(long double);
-  double least, most; // Of the arguments, or of their exponents for log.
-};
-
-long double exp2Of(long double x) { return std::exp2(x); }
-
-const Function kFunctions[] = {{"exp", expl, -800, 800},
-                               {"exp2", exp2Of, -1100, 1100},
-                               {"log", logl, -1080, 1020},
-                               {"log2", log2l, -1080, 1020},
-                               {"tanh", tanhl, -25, 25}};
-
-class MathTest
-    : public testing::TestWithParam<std::tuple<Function, posenc_dtype>> {};
-
-TEST_P(MathTest, IsNearTheReal) {
-  auto [function, dtype] = GetParam();
-  std::string name = function.name, element = posenc_dtype_name(dtype);
-  std::string type = "tensor<?x" + element + ">";
-  Kernel kernel("func.func @f(%x: " + type + ") -> " + type +
-                " {\n  %r = math." + name + " %x : " + type +
-                "\n  return %r : " + type + "\n}\n");
-  bool wide = dtype == POSENC_F64, isLog = name.substr(0, 3) == "log";
-  double infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> arguments{
-      0,        -0.0,      1,      -1,
-      infinity, -infinity, 0.625,  -0.625,
-      1e-30,    88.7,      -103.9, std::numeric_limits<double>::quiet_NaN(),
-      5e-324,   1e-45};
-  std::mt19937_64 generator(3);
-  double shrink = wide ? 1 : 0.12;
-  std::uniform_real_distribution<double> spread(function.least * shrink,
-                                                function.most * shrink);
-  std::uniform_real_distribution<double> small(-1, 1);
-  for (int i = 0; i < 20000; ++i) {
-    double x = i % 2 ? spread(generator) : small(generator);
-    arguments.push_back(isLog ? std::exp2(x) : x);
-  }
-  int64_t count = arguments.size();
-  runtime::Array x = makeRandom(dtype, {count}, 1);
-  reference::DType oracleType = getReferenceType(dtype);
-  for (int64_t i = 0; i < count; ++i)
-    reference::storeBits(oracleType, x.data(), i,
-                         reference::encode(oracleType, arguments[i]));
-  std::vector<runtime::Array> results = kernel.call("f", {x.value()});
-  ASSERT_EQ(results.size(), 1u);
-  reference::Array expected = toReference(x);
-  for (long double &value : expected.values)
-    value = function.real(value);
-  reference::Comparison comparison =
-      reference::compare(oracleType, results[0].data(), expected);
-  EXPECT_TRUE(comparison.within(4))
-      << comparison.reason << " " << static_cast<double>(comparison.maxUlp)
-      << " at "
-      << (comparison.index.empty()
-              ? 0
-              : static_cast<double>(
-                    toReference(x).values[comparison.index[0]]));
+/// All functions of a type, compiled once.
+const Kernel &getKernel(posenc_dtype dtype) {
+  static std::map<posenc_dtype, Kernel> kernels;
+  auto it = kernels.find(dtype);
+  if (it == kernels.end())
+    it = kernels.try_emplace(dtype, makeMathModule(dtype)).first;
+  return it->second;
 }
 
-INSTANTIATE_TEST_SUITE_P(Functions, MathTest,
-                         testing::Combine(testing::ValuesIn(kFunctions),
+runtime::Array call(const Kernel &kernel, const MathFunction &function,
+                    const runtime::Array &x, const runtime::Array &y) {
+  std::vector<posenc_value> inputs{x.value()};
+  if (function.arity == 2)
+    inputs.push_back(y.value());
+  std::vector<runtime::Array> results = kernel.call(function.name, inputs);
+  EXPECT_EQ(results.size(), 1u);
+  return results.empty() ? makeRandom(POSENC_F32, {0}, 1)
+                         : std::move(results.front());
+}
+
+const MathFunction &findFunction(const std::string &name) {
+  for (const MathFunction &function : getMathFunctions())
+    if (function.name == name)
+      return function;
+  ADD_FAILURE() << "no function " << name;
+  return getMathFunctions().front();
+}
+
+/// A function of f32 or f64 at many numbers, against MPFR.
+struct MathCase {
+  posenc_dtype dtype;
+  std::vector<double> x, y;
+
+  reference::Comparison compare(const MathFunction &function,
+                                const runtime::Array &result) const {
+    reference::Array expected;
+    expected.shape = {static_cast<int64_t>(x.size())};
+    for (size_t i = 0; i < x.size(); ++i)
+      expected.values.push_back(evaluate(function, x[i], y.empty() ? 0 : y[i]));
+    return reference::compare(getReferenceType(dtype), result.data(), expected);
+  }
+};
+
+MathCase makeUnaryCase(posenc_dtype dtype) {
+  return {dtype, makeHardArguments(dtype == POSENC_F32), {}};
+}
+
+/// Pairs of special numbers, of numbers near 1 with large exponents, and of
+/// others at random.
+MathCase makeBinaryCase(posenc_dtype dtype) {
+  bool isF32 = dtype == POSENC_F32;
+  double infinity = std::numeric_limits<double>::infinity();
+  double least = isF32 ? 0x1p-149 : 0x1p-1074;
+  double most = isF32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+  std::vector<double> special = {
+      0,      least,  most,   infinity, std::nan(""), 1,      2,
+      3,      0.5,    1.5,    -0.75,    1.0 / 3,      0x1p31, 0x1p53,
+      0x1p54, 0x1p-7, 1e-30,  1e30,     127,          1023,   0x1p24 + 2,
+      5,      7,      0.9999, 1.0001,   10,           1e5,    M_PI};
+  MathCase result{dtype, {}, {}};
+  auto add = [&](double x, double y) {
+    result.x.push_back(isF32 ? double(float(x)) : x);
+    result.y.push_back(isF32 ? double(float(y)) : y);
+  };
+  for (double x : special)
+    for (double y : special)
+      for (int signs = 0; signs < 4; ++signs)
+        add(signs & 1 ? -x : x, signs & 2 ? -y : y);
+  std::mt19937_64 random(17);
+  auto draw = [&](double lo, double hi) {
+    return std::uniform_real_distribution<double>(lo, hi)(random);
+  };
+  double range = isF32 ? 140 : 1050;
+  for (int i = 0; i < 8000; ++i) {
+    double exponent = draw(-range, range);
+    add(std::exp2(exponent), draw(-1.1, 1.1) * range / exponent);
+    double nearOne = draw(-1, 1) * std::exp2(draw(isF32 ? -20 : -45, -1));
+    add(1 + nearOne, range / nearOne * draw(-0.8, 0.8));
+    add(draw(-3, 3), draw(-3, 3));
+    add(draw(-20, 20), std::floor(draw(-30, 30)));
+    add(std::exp2(draw(-range, range)), -std::exp2(draw(-range, range)));
+  }
+  return result;
+}
+
+std::string describe(const MathCase &numbers,
+                     const reference::Comparison &comparison) {
+  std::ostringstream os;
+  os << comparison.reason << " " << static_cast<double>(comparison.maxUlp)
+     << " ulp";
+  if (!comparison.index.empty()) {
+    size_t at = static_cast<size_t>(comparison.index[0]);
+    os << " at " << std::hexfloat << numbers.x[at];
+    if (!numbers.y.empty())
+      os << ", " << numbers.y[at];
+  }
+  return os.str();
+}
+
+using Parameter = std::tuple<MathFunction, posenc_dtype>;
+
+class Math : public testing::TestWithParam<Parameter> {};
+
+std::string getCaseName(const testing::TestParamInfo<Parameter> &info) {
+  return std::string(std::get<0>(info.param).name) + "_" +
+         posenc_dtype_name(std::get<1>(info.param));
+}
+
+TEST_P(Math, IsWithin4UlpOfTheReal) {
+  auto [function, dtype] = GetParam();
+  MathCase numbers =
+      function.arity == 2 ? makeBinaryCase(dtype) : makeUnaryCase(dtype);
+  runtime::Array x = toArray(dtype, numbers.x), y = toArray(dtype, numbers.y);
+  runtime::Array result = call(getKernel(dtype), function, x, y);
+  reference::Comparison comparison = numbers.compare(function, result);
+  EXPECT_TRUE(comparison.within(4)) << describe(numbers, comparison);
+  RecordProperty("ulp", std::to_string(comparison.maxUlp));
+  // A zero has a sign, which a distance does not see.
+  reference::DType type = getReferenceType(dtype);
+  for (size_t i = 0; i < numbers.x.size(); ++i) {
+    long double value = reference::decode(
+        type, reference::loadBits(type, result.data(), int64_t(i)));
+    if (value != 0)
+      continue;
+    double yi = numbers.y.empty() ? 0 : numbers.y[i];
+    EXPECT_EQ(std::signbit(value),
+              std::signbit(evaluate(function, numbers.x[i], yi)))
+        << "the zero at " << numbers.x[i] << ", " << yi;
+  }
+}
+
+// Loops of vectors and what is left of them, of any length.
+TEST_P(Math, HasTheSameBitsInAnyLoop) {
+  auto [function, dtype] = GetParam();
+  MathCase numbers =
+      function.arity == 2 ? makeBinaryCase(dtype) : makeUnaryCase(dtype);
+  runtime::Array whole =
+      call(getKernel(dtype), function, toArray(dtype, numbers.x),
+           toArray(dtype, numbers.y));
+  size_t width = dtype == POSENC_F32 ? 4 : 8;
+  std::vector<uint8_t> bytes(whole.sizeInBytes());
+  size_t begin = 0;
+  for (size_t size = 1; begin + size < 2000; size = size % 67 + 1) {
+    auto slice = [&](const std::vector<double> &values) {
+      if (values.empty())
+        return values;
+      return std::vector<double>(values.begin() + begin,
+                                 values.begin() + begin + size);
+    };
+    runtime::Array part =
+        call(getKernel(dtype), function, toArray(dtype, slice(numbers.x)),
+             toArray(dtype, slice(numbers.y)));
+    ASSERT_EQ(std::memcmp(part.data(),
+                          static_cast<char *>(whole.data()) + begin * width,
+                          size * width),
+              0)
+        << "from " << begin << " on, " << size;
+    begin += size;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, Math,
+                         testing::Combine(testing::ValuesIn(getMathFunctions()),
                                           testing::Values(POSENC_F32,
                                                           POSENC_F64)),
+                         getCaseName);
+
+//===----------------------------------------------------------------------===//
+// Faults
+//===----------------------------------------------------------------------===//
+
+/// A fault in the code generated for a function.
+struct MathFault {
+  const char *function;
+  posenc_dtype dtype;
+  Fault fault;
+};
+void PrintTo(const MathFault &fault, std::ostream *os) {
+  *os << fault.function << " " << fault.fault.name;
+}
+
+class MathFaults : public testing::TestWithParam<MathFault> {};
+
+TEST_P(MathFaults, AreSeen) {
+  const MathFault &parameter = GetParam();
+  posenc_dtype dtype = parameter.dtype;
+  const MathFunction &function = findFunction(parameter.function);
+  std::string type = std::string("tensor<?x") + posenc_dtype_name(dtype) + ">";
+  bool isBinary = function.arity == 2;
+  std::string text =
+      lowerToText("func.func @" + std::string(function.name) + "(%x: " + type +
+                      (isBinary ? ", %y: " + type : "") + ") -> " + type +
+                      " {\n  %r = math." + function.name + " %x" +
+                      (isBinary ? ", %y" : "") + " : " + type +
+                      "\n  return %r : " + type + "\n}\n",
+                  mlir::posenc::Stage::Llvm, 0);
+  Kernel kernel(replace(text, parameter.fault));
+  MathCase numbers = isBinary ? makeBinaryCase(dtype) : makeUnaryCase(dtype);
+  runtime::Array result = call(kernel, function, toArray(dtype, numbers.x),
+                               toArray(dtype, numbers.y));
+  bool isControl = *parameter.fault.from == '\0';
+  EXPECT_EQ(numbers.compare(function, result).within(4), isControl);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Math, MathFaults,
+    testing::Values(
+        MathFault{"sin", POSENC_F32, {"Control", "", ""}},
+        // The last of 53 bits of 1/pi, and some of those for large arguments.
+        MathFault{"sin",
+                  POSENC_F32,
+                  {"OneByPi", "0.31830988618379069", "0.31830988618379063"}},
+        MathFault{
+            "cos", POSENC_F32, {"Far", "5.7943566767140717E-44", "5.0E-44"}},
+        // The last bit of a word of 2/pi.
+        MathFault{"sin",
+                  POSENC_F64,
+                  {"TwoByPi", "-121206125134887583", "-121206125134887584"}},
+        MathFault{"log",
+                  POSENC_F64,
+                  {"Ln2", "-2.1219444005469057E-4", "-2.12194440054E-4"}},
+        MathFault{"log",
+                  POSENC_F32,
+                  {"NaN", "0x7FF8000000000000", "0x7FF0000000000000"}},
+        MathFault{"powf",
+                  POSENC_F64,
+                  {"TwoThirds", "0.66666666666666663", "0.66666666666666652"}},
+        MathFault{"atan2",
+                  POSENC_F64,
+                  {"Pi", "3.1415926535897931", "3.14159265358979"}},
+        MathFault{"tanh", POSENC_F32, {"Limit", "9.020000e+00", "6.5"}}),
+    [](const auto &info) {
+      return std::string(info.param.function) + "_" + info.param.fault.name;
+    });
+
+//===----------------------------------------------------------------------===//
+// 16 bits
+//===----------------------------------------------------------------------===//
+
+class MathNarrow : public testing::TestWithParam<Parameter> {};
+
+// Results of f16 and bf16 are those of f32, rounded to nearest, ties to even.
+// AVX512-BF16 makes zeros of subnormal numbers of bf16.
+TEST_P(MathNarrow, IsF32Rounded) {
+  auto [function, dtype] = GetParam();
+  reference::DType type = getReferenceType(dtype);
+  std::vector<double> x, y;
+  for (uint64_t bits = 0; bits < 0x10000; ++bits) {
+    x.push_back(reference::decode(type, bits));
+    if (function.arity == 2)
+      y.push_back(reference::decode(type, bits * 40503 % 0x10000));
+  }
+  runtime::Array narrow =
+      call(getKernel(dtype), function, toArray(dtype, x), toArray(dtype, y));
+  runtime::Array wide = call(getKernel(POSENC_F32), function,
+                             toArray(POSENC_F32, x), toArray(POSENC_F32, y));
+  const auto *values = static_cast<const float *>(wide.data());
+  for (int64_t i = 0; i < 0x10000; ++i) {
+    uint64_t bits = reference::loadBits(type, narrow.data(), i);
+    if (std::isnan(values[i]))
+      ASSERT_TRUE(std::isnan(reference::decode(type, bits))) << x[i];
+    else if (dtype != POSENC_BF16 || bits & 0x7fff ||
+             std::fabs(values[i]) >= 0x1p-126f)
+      ASSERT_EQ(bits, reference::encode(type, values[i])) << x[i];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, MathNarrow,
+                         testing::Combine(testing::ValuesIn(getMathFunctions()),
+                                          testing::Values(POSENC_F16,
+                                                          POSENC_BF16)),
+                         getCaseName);
+
+//===----------------------------------------------------------------------===//
+// Powers of integers
+//===----------------------------------------------------------------------===//
+
+class MathPowers : public testing::TestWithParam<posenc_dtype> {};
+
+/// The exponents that a module has as constants: multiplied, and by logarithms.
+constexpr int64_t kExponents[] = {-70, -64, -7, -3, -2, -1, 0,  1,
+                                  2,   3,   4,  5,  8,  33, 64, 101};
+
+TEST_P(MathPowers, AreWithin4Ulp) {
+  posenc_dtype dtype = GetParam();
+  std::string element = posenc_dtype_name(dtype);
+  std::string type = "tensor<?x" + element + ">", text;
+  auto getName = [](const char *of, int64_t n) {
+    return std::string(of) + (n < 0 ? "m" : "") + std::to_string(std::abs(n));
+  };
+  auto addFunction = [&](const std::string &name, const std::string &arguments,
+                         const std::string &body) {
+    text += "func.func @" + name + "(%x: " + type + arguments + ") -> " + type +
+            " {\n" + body + "  return %r : " + type + "\n}\n";
+  };
+  auto map = [&](const std::string &constant, const std::string &op) {
+    return "  %c = arith.constant " + constant +
+           "\n  %r = linalg.map ins(%x : " + type + ") outs(%x : " + type +
+           ") (%a: " + element + ", %o: " + element + ") {\n" +
+           "    %p = " + op + "\n    linalg.yield %p : " + element + "\n  }\n";
+  };
+  for (int64_t n : kExponents) {
+    addFunction(getName("integer", n), "",
+                map(std::to_string(n) + " : i32",
+                    "math.fpowi %a, %c : " + element + ", i32"));
+    addFunction(getName("real", n), "",
+                map(std::to_string(n) + ".0 : " + element,
+                    "math.powf %a, %c : " + element));
+  }
+  for (const char *half : {"0.5", "-0.5"})
+    addFunction(std::string("real") + (half[0] == '-' ? "mhalf" : "half"), "",
+                map(std::string(half) + " : " + element,
+                    "math.powf %a, %c : " + element));
+  addFunction("variable", ", %n: tensor<?xi64>",
+              "  %r = math.fpowi %x, %n : " + type + ", tensor<?xi64>\n");
+  Kernel kernel(text);
+  const MathFunction &power = findFunction("powf");
+  MathCase numbers = makeUnaryCase(dtype);
+  runtime::Array x = toArray(dtype, numbers.x);
+  auto check = [&](const std::string &name, double n,
+                   std::vector<posenc_value> inputs) {
+    numbers.y.assign(numbers.x.size(), n);
+    std::vector<runtime::Array> results = kernel.call(name, inputs);
+    ASSERT_EQ(results.size(), 1u);
+    reference::Comparison comparison = numbers.compare(power, results[0]);
+    EXPECT_TRUE(comparison.within(4))
+        << name << " " << describe(numbers, comparison);
+  };
+  for (int64_t n : kExponents) {
+    check(getName("integer", n), double(n), {x.value()});
+    check(getName("real", n), double(n), {x.value()});
+    runtime::Array exponents =
+        makePositions(POSENC_I64, {static_cast<int64_t>(numbers.x.size())},
+                      std::vector<int64_t>(numbers.x.size(), n));
+    check("variable", double(n), {x.value(), exponents.value()});
+  }
+  check("realhalf", 0.5, {x.value()});
+  check("realmhalf", -0.5, {x.value()});
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MathPowers,
+                         testing::Values(POSENC_F32, POSENC_F64),
                          [](const auto &info) {
-                           return std::string(std::get<0>(info.param).name) +
-                                  posenc_dtype_name(std::get<1>(info.param));
+                           return posenc_dtype_name(info.param);
                          });
 
 } // namespace

@@ -252,7 +252,7 @@ public:
         copyRows(layout, tensor, memories[i], /*isBack=*/false);
         buffers[i] = upload(memories[i]);
       }
-      arguments[i] = {0,           buffers[owner].get(), uint64_t(layout.shift),
+      arguments[i] = {{0},         buffers[owner].get(), uint64_t(layout.shift),
                       tensor.rank, tensor.shape,         strides[i].data()};
     }
     ASSERT_EQ(launch(arguments), POSENC_OK) << posenc_last_error();
@@ -416,8 +416,8 @@ TEST_F(Vulkan, RefusesWhatIsNotThere) {
                   table = program.upload(std::vector<char>(3 * 256));
   std::vector<int64_t> three{3}, shape{3, 64}, back{-64, 1}, far{65, 1};
   std::vector<posenc_vulkan_argument> good{
-      {0, positions.get(), 0, 1, three.data(), nullptr},
-      {0, table.get(), 0, 2, shape.data(), nullptr}};
+      {{0}, positions.get(), 0, 1, three.data(), nullptr},
+      {{0}, table.get(), 0, 2, shape.data(), nullptr}};
   ASSERT_EQ(program.launch(good), POSENC_OK) << posenc_last_error();
   auto expectRefused = [&](std::vector<posenc_vulkan_argument> arguments,
                            posenc_status status, const std::string &text) {
@@ -484,8 +484,8 @@ TEST_F(Vulkan, RefusesWhatIsNotThere) {
 
   // Nothing to do, on nothing.
   std::vector<int64_t> zero{0};
-  EXPECT_EQ(program.launch({{0, nullptr, 0, 1, zero.data(), nullptr},
-                            {0, nullptr, 0, 2, none.data(), nullptr}}),
+  EXPECT_EQ(program.launch({{{0}, nullptr, 0, 1, zero.data(), nullptr},
+                            {{0}, nullptr, 0, 2, none.data(), nullptr}}),
             POSENC_OK)
       << posenc_last_error();
 }
@@ -501,9 +501,9 @@ func.func @f(%x: tensor<1x2x4xf32>, %p: i32) -> tensor<1x2x4xf32> {
                   out = program.upload(std::vector<char>(32));
   std::vector<int64_t> shape{1, 2, 4};
   auto launch = [&](int64_t position) {
-    return program.launch({{0, in.get(), 0, 3, shape.data(), nullptr},
-                           {position, nullptr, 0, 0, nullptr, nullptr},
-                           {0, out.get(), 0, 3, shape.data(), nullptr}});
+    return program.launch({{{0}, in.get(), 0, 3, shape.data(), nullptr},
+                           {{position}, nullptr, 0, 0, nullptr, nullptr},
+                           {{0}, out.get(), 0, 3, shape.data(), nullptr}});
   };
   EXPECT_EQ(launch(INT32_MAX), POSENC_OK) << posenc_last_error();
   EXPECT_EQ(launch(INT32_MIN), POSENC_OK) << posenc_last_error();

@@ -11,11 +11,21 @@
 
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+
+/// Leaves the options of LLVM's targets and optimizations, which libLLVM.so
+/// registers as it is loaded, to --help-hidden: --help is about MLIR.
+static void hideLibraryOptions() {
+  for (auto &option : llvm::cl::getRegisteredOptions())
+    if (!option.first.starts_with("help") && option.first != "version")
+      option.second->setHiddenFlag(llvm::cl::Hidden);
+}
 
 int main(int argc, char **argv) {
   // First, as it installs handlers that print the stack and crash.
   llvm::InitLLVM initialization(argc, argv);
+  hideLibraryOptions();
   mlir::registerAllPasses();
   mlir::posenc::registerPosencPasses();
   mlir::DialectRegistry registry;

@@ -47,14 +47,65 @@ class Posenc_TuningOption<string name, string flag, string description>
     : Option<name, flag, "uint64_t",
              "::mlir::posenc::Tuning()." # name, description>;
 
-def Posenc_BlockPositions
-    : Posenc_TuningOption<"blockPositions", "block-positions",
-                          "For how many positions to compute cos and sin "
-                          "before the rows of the first are rotated">;
-def Posenc_BlockBelow
-    : Posenc_TuningOption<"blockBelow", "block-below",
-                          "Do so where the rows of a position have at most so "
-                          "many bytes">;
+// As in Tuning.def, which says the same for pipelines and files.
+defvar Posenc_TuningOptions = [
+  Posenc_TuningOption<"prefetchCache", "prefetch-cache",
+                      "Level of the cache that rows and cached keys are "
+                      "prefetched into: 1 or 2">,
+  Posenc_TuningOption<"prefetchInOrder", "prefetch-in-order",
+                      "How many bytes ahead of a load rows in order are "
+                      "prefetched; 0: not at all">,
+  Posenc_TuningOption<"streamsInOrder", "streams-in-order",
+                      "From how many places in turn rows in order are taken">,
+  Posenc_TuningOption<"prefetchDistance", "prefetch-distance",
+                      "How many bytes ahead of a load rows apart are "
+                      "prefetched; 0: not at all">,
+  Posenc_TuningOption<"streams", "streams",
+                      "From how many places in turn rows apart are taken">,
+  Posenc_TuningOption<"streamAhead", "stream-ahead",
+                      "How many bytes ahead of a load rows are prefetched "
+                      "where they are taken from several places">,
+  Posenc_TuningOption<"narrowStreams", "narrow-streams",
+                      "As streams, for elements of 16 bits that are written "
+                      "past the cache">,
+  Posenc_TuningOption<"narrowAhead", "narrow-stream-ahead",
+                      "As stream-ahead, for elements of 16 bits that are "
+                      "written past the cache">,
+  Posenc_TuningOption<"blockPositions", "block-positions",
+                      "For how many positions to compute cos and sin before "
+                      "the rows of the first are rotated">,
+  Posenc_TuningOption<"smallBlockPositions", "small-block-positions",
+                      "For how many positions at most where the rows of that "
+                      "many take less than stream-block-bytes">,
+  Posenc_TuningOption<"blockBelow", "block-below",
+                      "Compute cos and sin for several positions where the "
+                      "rows of a position have at most so many bytes">,
+  Posenc_TuningOption<"streamBlockBytes", "stream-block-bytes",
+                      "Take rows from several places where those of a block "
+                      "of positions have at least so many bytes">,
+  Posenc_TuningOption<"streamFrom", "stream-from",
+                      "Write tensors of so many bytes and more past the "
+                      "cache; 0: never">,
+  Posenc_TuningOption<"streamTablesFrom", "stream-tables-from",
+                      "As stream-from, for tables of cos and sin">,
+  Posenc_TuningOption<"prefetchFrom", "prefetch-from",
+                      "Prefetch in tensors of so many bytes and more">,
+  Posenc_TuningOption<"rowVectorBytes", "row-vector-bytes",
+                      "Bytes of the vectors that rotate rows and compute "
+                      "tables, at most those of the target">,
+  Posenc_TuningOption<"decodePrefetches", "decode-prefetches",
+                      "How often attention of few queries prefetches each line "
+                      "of a cache with heads before tokens">,
+  Posenc_TuningOption<"decodeRowPrefetches", "decode-row-prefetches",
+                      "As decode-prefetches, for keys of a cache with tokens "
+                      "before heads">,
+  Posenc_TuningOption<"attentionQueries", "attention-queries",
+                      "The most queries whose results a task of attention "
+                      "computes at a time">,
+  Posenc_TuningOption<"attentionPrefetch", "attention-prefetch",
+                      "Whether attention of many queries prefetches the next "
+                      "tile's keys and values: 0 or 1">
+];
 
 def PosencTilePositionsPass
     : InterfacePass<"posenc-tile-positions", "::mlir::FunctionOpInterface"> {
@@ -65,7 +116,7 @@ def PosencTilePositionsPass
     rope of small rows, and elementwise producers of its operands are computed
     there.
   }];
-  let options = [Posenc_BlockPositions, Posenc_BlockBelow];
+  let options = Posenc_TuningOptions;
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
@@ -85,6 +136,32 @@ def PosencExpandCopiesPass
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect"];
+}
+
+def PosencExpandReshapesPass
+    : InterfacePass<"posenc-expand-reshapes", "::mlir::FunctionOpInterface"> {
+  let summary = "Turn memref.expand_shape into memref.reinterpret_cast";
+  let description = [{
+    Where one dimension is split into several whose sizes are dynamic, which
+    upstream's `expand-strided-metadata` does not expand. Others are left alone.
+
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %a: index, %b: index) -> memref<?x?xf32> {
+      %y = memref.expand_shape %x [[0, 1]] output_shape [%a, %b] : memref<?xf32> into memref<?x?xf32>
+      return %y : memref<?x?xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %a: index, %b: index) -> memref<?x?xf32> {
+      %base, %offset, %size, %stride = memref.extract_strided_metadata %x : memref<?xf32> -> memref<f32>, index, index, index
+      %y = memref.reinterpret_cast %base to offset: [0], sizes: [%a, %b], strides: [%b, 1] : memref<f32> to memref<?x?xf32>
+      return %y : memref<?x?xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def PosencDeallocateBuffersPass
@@ -114,6 +191,30 @@ def PosencHoistScratchPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+def PosencMoveScratchPass
+    : InterfacePass<"posenc-move-scratch", "::mlir::FunctionOpInterface"> {
+  let summary = "Move the memory of a kernel from the stack to its workspace";
+  let description = [{
+    In a function with `posenc.workspace`, each `memref.alloca` of 256 bytes or
+    more and of static shape at the start becomes a view of a new argument, whose
+    bytes `posenc.scratch` lists and which is aligned to 64. It comes after
+    `posenc-split-chunks`: each chunk of a call has buffers of its own.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def PosencLegalizeI1Pass : Pass<"posenc-legalize-i1"> {
+  let summary = "Load and store i1 as bytes";
+  let description = [{
+    An i1 in memory is a byte of which any value but 0 is true, as callers may
+    have it; LLVM takes any other byte than 0 and 1 for poison. Loads and stores
+    of i1, and of vectors of it, which LLVM would pack into bits, become those of
+    bytes. In the LLVM dialect.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def PosencOutlineLoopsPass
     : Pass<"posenc-outline-loops", "::mlir::ModuleOp"> {
   let summary = "Put the loops of functions that have many into functions";
@@ -124,6 +225,24 @@ def PosencOutlineLoopsPass
     is not inlined, and takes along the memory on the stack that only it uses.
   }];
   let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def PosencExpandArithPass : Pass<"posenc-expand-arith"> {
+  let summary = "Turn operations of arith that would be calls into others";
+  let description = [{
+    A kernel library has neither libm nor the runtime library of a compiler, so
+    that no operation may become a call of one. On scalars and vectors,
+    `truncf` of f64 to f16 and bf16, and conversions of integers to them, become
+    conversions to f32 that round to odd and a second that rounds to nearest:
+    the result is rounded once. `remf` becomes a loop of exact steps. `maxnumf`
+    and `minnumf` of f16 and bf16 become comparisons in f32. Divisions of integers of
+    more than 64 bits, their conversions from and to floats, and arithmetic of
+    floats other than f16, bf16, f32 and f64 are errors.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
@@ -149,32 +268,56 @@ def PosencEraseBF16Pass : Pass<"posenc-erase-bf16"> {
 }
 
 def PosencExpandMathPass : Pass<"posenc-expand-math"> {
-  let summary = "Turn functions of math into arithmetic";
+  let summary = "Expand functions of math into arithmetic";
   let description = [{
-    `exp`, `exp2`, `log`, `log2` and `tanh` of f32 and f64, within a few units in
-    the last place, and what else there are upstream's approximations of f32
-    for: a kernel library has no libm.
+    A kernel library has no libm and GPU kernels no libdevice. Every function of
+    f32 and f64 is expanded, on scalars and on vectors, within 4 units in the
+    last place for all finite arguments and with the special values of IEEE 754;
+    `sin`, `cos` and `tan` reduce arguments of any size exactly. The largest
+    errors measured are in docs/numerics.md. Results have the same bits on all
+    targets that have a fused multiply-add. Functions of f16 and bf16 are those
+    of f32, rounded once.
+
+    - Expanded: `acos` `acosh` `asin` `asinh` `atan` `atan2` `atanh` `cbrt`
+      `clampf` `cos` `cosh` `erf` `erfc` `exp` `exp2` `expm1` `fpowi` `isfinite`
+      `isinf` `isnan` `isnormal` `log` `log10` `log1p` `log2` `powf` `rsqrt` `sin`
+      `sincos` `sinh` `tan` `tanh`, and `ipowi` with a constant exponent from 0 to
+      64. Powers with a constant integer exponent up to 64 in size, or with
+      exponent 0.5 or -0.5, are products, quotients and square roots.
+    - Left to the target, which has instructions: `absf` `absi` `ceil`
+      `copysign` `ctlz` `ctpop` `cttz` `floor` `fma` `round` `roundeven` `sqrt`
+      `trunc`.
+    - Errors: other exponents of `ipowi`, and other types.
+
+    Fast-math flags of functions are dropped: a flag does not make a function
+    less accurate. Of those of `arith`, `reassoc` and `contract` are kept.
+    Operations on tensors are left alone.
+
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %r = math.rsqrt %x : f32
+      return %r : f32
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %one = arith.constant 1.0 : f32
+      %root = math.sqrt %x : f32
+      %r = arith.divf %one, %root : f32
+      return %r : f32
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
 
-defvar Posenc_ToVectorOptions = [
-  Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
-         "Bytes of a hardware vector: 16, 32 or 64">,
-  Posenc_TuningOption<"prefetchDistance", "prefetch-distance",
-                      "How many bytes ahead of a load to prefetch; 0: not at "
-                      "all">,
-  Posenc_TuningOption<"prefetchFrom", "prefetch-from",
-                      "Prefetch in tensors of so many bytes and more">,
-  Posenc_TuningOption<"streamFrom", "stream-from",
-                      "Write tensors of so many bytes and more past the "
-                      "cache; 0: never">,
-  Posenc_TuningOption<"streamTablesFrom", "stream-tables-from",
-                      "The same for tables of cos and sin">,
-  Posenc_BlockPositions, Posenc_BlockBelow
-];
+defvar Posenc_ToVectorOptions = !listconcat(
+  [Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+          "Bytes of a hardware vector: 16, 32 or 64">],
+  Posenc_TuningOptions);
 
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [
@@ -278,6 +421,10 @@ def PosencSelectGpuKernelsPass
     linalg that compute each element alone, with a warning for each that is
     public.
   }];
+  let options = [
+    Option<"functions", "functions", "bool", /*default=*/"false",
+           "Keep quotients and functions of math: NVIDIA GPUs compute them with "
+           "the bits of the CPU, and not all Vulkan devices do">];
 }
 
 def ConvertPosencRopeToGpuPass
@@ -309,6 +456,30 @@ def ConvertPosencElementsToGpuPass
     What is between the operations of this dialect: a thread has an element of
     each tensor that is written.
   }];
+}
+
+def PosencMathToIntrinsicsPass : Pass<"posenc-math-to-intrinsics"> {
+  let summary = "Convert instructions of math to calls of LLVM's intrinsics";
+  let description = [{
+    `absf`, `ceil`, `copysign`, `floor`, `round`, `roundeven` and `sqrt` of f32 and
+    f64, which `convert-gpu-to-nvvm` would make calls of libdevice. All else is
+    left alone.
+
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %r = math.sqrt %x : f32
+      return %r : f32
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %r = llvm.call_intrinsic "llvm.sqrt.f32"(%x) : (f32) -> f32
+      return %r : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def PosencLowerLaunchesPass
@@ -353,7 +524,8 @@ def PosencEmitCInterfacePass
            "Names of the targets, for the metadata">,
     ListOption<"cpuFeatures", "cpu-features", "uint64_t",
                "For each variant, best first, the bit set of the CPU features "
-               "that it needs (default: one that needs none)">,
+               "that it needs, and 2^32 times the family of CPUs that it is "
+               "tuned for (default: one that needs none)">,
     Option<"variant", "variant", "unsigned", /*default=*/"0",
            "Which of the variants the kernels of this module are">,
     Option<"gpu", "gpu", "bool", /*default=*/"false",
@@ -367,7 +539,13 @@ def PosencEmitCInterfacePass
     Option<"vulkanBytes", "vulkan-bytes", "uint64_t", /*default=*/"0",
            "The size of the library's kernels for Vulkan; 0 if there are none">,
     Option<"entries", "entries", "bool", /*default=*/"true",
-           "Emit the entries, and what a library has once">
+           "Emit the entries, and what a library has once">,
+    ListOption<"sharedBytes", "shared-bytes", "int64_t",
+               "For each kernel, the most bytes that the chunks of a call share "
+               "in any variant (default: those of this module)">,
+    ListOption<"scratchBytes", "scratch-bytes", "int64_t",
+               "For each kernel, the most bytes of its workspace that a chunk has "
+               "in any variant (default: those of this module)">
   ];
 }
 

@@ -89,8 +89,12 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     keys. `causal`, windows and both regions speak of places.
 
     **Order.** In the type of the sums, f32, or f64 for f64 tensors:
-    1. `query_norm` and `key_norm`: `x -> x * w / sqrt(mean(x^2) + norm_eps)`
-       over a head's lanes;
+    1. `query_norm` and `key_norm`, the weights `w` of an RMS norm:
+       `x -> x * (w + norm_offset) / sqrt(mean(x^2) + norm_eps)`. With `dim`
+       weights the mean is that of each head, and all heads have the same
+       weights (Qwen 3); with `heads * dim` weights, head after head, it is that
+       of all heads of a token together (OLMo 2). `norm_offset` is 0 if absent,
+       and 1 where checkpoints hold `w - 1` (Gemma 3);
     2. `query_rotation` and `key_rotation`, at `query_positions` and
        `key_positions`; without these at the places;
     3. the score `s = scale * q . k_j`; `scale` is `1/sqrt(dim)` if absent;
@@ -175,7 +179,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - (attn_c11) `mask` has rank 4, and there is no `cu_seqlens`.
     - (attn_c12) `sinks` has rank 1.
     - (attn_c13) `query_norm` and `key_norm` have rank 1; `norm_eps` is there
-      if one of them is, and is finite and not negative.
+      if one of them is, and is finite and not negative; `norm_offset` is only
+      there if one of them is, and is finite.
     - (attn_c14) `scale` is finite; `window_left` and `window_right` are not
       negative.
     - (attn_c15) the region `score` has one block with the arguments `(sums'
@@ -207,6 +212,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     OptionalAttr<Posenc_RotationAttr>:$query_rotation,
     OptionalAttr<Posenc_RotationAttr>:$key_rotation,
     OptionalAttr<F64Attr>:$norm_eps,
+    OptionalAttr<F64Attr>:$norm_offset,
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<I64Attr>:$window_left,
     OptionalAttr<I64Attr>:$window_right,
@@ -222,6 +228,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       | `window_right` `=` custom<Integer>($window_right)
       | `scale` `=` custom<Real>($scale)
       | `norm_eps` `=` custom<Real>($norm_eps)
+      | `norm_offset` `=` custom<Real>($norm_offset)
       | `query_layout` `=` custom<HeadLayout>($query_layout)
       | `key_layout` `=` custom<HeadLayout>($key_layout)
       | `query_rotation` `=` custom<Rotation>($query_rotation)
@@ -249,6 +256,12 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     ::mlir::FloatType getSumType();
     /// The factor of the scores, `1/sqrt(dim)` if none is given.
     double getScoreScale();
+    /// What is added to the weights of the norms, 0 if nothing is given.
+    double getNormWeightOffset();
+    /// Whether the norm of the queries, or keys, is one of all heads of a token
+    /// together: it has a weight for each of their channels.
+    bool normsAllQueryHeads();
+    bool normsAllKeyHeads();
     /// Whether queries, and keys, of all batch entries stand one after the
     /// other.
     bool arePackedQueries() { return !getCuSeqlens().empty(); }

@@ -37,11 +37,19 @@ def PosencDialect : Dialect {
     index and the number of chunks that its work is split into, which follows
     from the size of its outputs, or with `posenc.chunked = "inputs"` from that
     of the inputs that no output may be; `posenc.shared` is how many bytes of
-    memory its chunks share, the argument before those two; `posenc.launches`
+    memory its chunks share, the argument before those two; `posenc.workspace`
+    that its C entries take a workspace, and `posenc.scratch` how many bytes each
+    buffer has that a call or a chunk finds there, arguments behind the shared
+    memory. On a module, `posenc.stack_limit` is how many bytes of stack a function
+    may need.
+    `posenc.launches`
     says that its last argument is the call for which it launches kernels of a GPU. Of a kernel in
     SPIR-V `posenc.kernel_type` is the type of the `gpu.func` it was, and
-    `posenc.kernel_constants` on a module what its kernels read. The string `posenc.name` on an argument or a result is its name
-    in headers and metadata.
+    `posenc.kernel_constants` on a module what its kernels read. The string
+    `posenc.doc` on a function is what headers say of it. The string
+    `posenc.name` on an argument or a result is its name in headers and
+    metadata; the strings `posenc.sizes` on an argument are the names of its
+    dynamic sizes, in order.
   }];
   // What folds and canonicalizations create.
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -72,9 +80,27 @@ def PosencDialect : Dialect {
     /// memref that all chunks of a call share, its argument before those. With
     /// the number of chunks as its index, a chunk finishes what they left there.
     static constexpr ::llvm::StringLiteral kSharedAttrName = "posenc.shared";
+    /// Discardable unit attribute of a function: its C entries take a workspace.
+    static constexpr ::llvm::StringLiteral kWorkspaceAttrName =
+        "posenc.workspace";
+    /// Discardable attribute of a function, a list of i64: the bytes of memrefs in
+    /// which a call, or a chunk of one, keeps what it would keep on the stack; its
+    /// arguments after those of tensors and of `posenc.shared`.
+    static constexpr ::llvm::StringLiteral kScratchAttrName = "posenc.scratch";
+    /// Discardable i64 attribute of a module: the bytes of stack that any of its
+    /// functions may need, as `--stack-limit` says it.
+    static constexpr ::llvm::StringLiteral kStackLimitAttrName =
+        "posenc.stack_limit";
     /// Discardable string attribute of a function argument or result: its name
     /// in headers and metadata.
     static constexpr ::llvm::StringLiteral kNameAttrName = "posenc.name";
+    /// Discardable attribute of a function argument: an array of strings, the
+    /// names of its dynamic sizes in headers and metadata, in order. A size that
+    /// several arguments share has the name that the first of them gives.
+    static constexpr ::llvm::StringLiteral kSizesAttrName = "posenc.sizes";
+    /// Discardable string attribute of a function: what the C header says of
+    /// it, in lines.
+    static constexpr ::llvm::StringLiteral kDocAttrName = "posenc.doc";
 
   private:
     void registerAttributes();

@@ -35,6 +35,32 @@ def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencExpandIndexCastsPass : Pass<"posenc-expand-index-casts"> {
+  let summary = "Cast indices to narrow integers by way of i64";
+  let description = [{
+    `arith.index_cast` and `arith.index_castui` of an index to less than 64 bits
+    become a cast to i64 and an `arith.trunci`. Upstream's canonicalizer takes
+    `index_cast(index_cast(i) : i8) : index` for `i`, though it wraps; so this
+    pass has to run before it, as it does in Posenc's pipelines. A module that
+    was canonicalized before that has lost the casts already.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def PosencDecomposeSoftmaxPass : Pass<"posenc-decompose-softmax"> {
+  let summary = "Split linalg.softmax on tensors into generics";
+  let description = [{
+    As `linalg.softmax` decomposes itself: maxima, exponentials, sums, quotients.
+    That of f16 and bf16 is computed in f32, and its results are rounded once. A
+    row of minus infinity only is NaN, as in PyTorch, JAX and ONNX; attention
+    whose masks leave a row no keys is `posenc.attention`, where it is 0.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 class Posenc_DecomposeHeadsPass<string flag> : Pass<flag> {
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",

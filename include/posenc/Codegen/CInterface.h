@@ -22,7 +22,11 @@ inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
 inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
     "posenc.launch_tensors";
 inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
+inline constexpr llvm::StringLiteral kGetWorkspaceSymbol =
+    "posenc.get_workspace";
 inline constexpr llvm::StringLiteral kRunSharedSymbol = "posenc.run_shared";
+inline constexpr llvm::StringLiteral kRunSmallSharedSymbol =
+    "posenc.run_small_shared";
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
@@ -48,6 +52,8 @@ std::string getGpuPackedSymbol(StringRef function);
 inline constexpr llvm::StringLiteral kTensorSuffix = "_dl";
 inline constexpr llvm::StringLiteral kCudaSuffix = "_cuda";
 inline constexpr llvm::StringLiteral kVulkanSuffix = "_vulkan";
+/// The end of the name of what says how large a function's workspace is.
+inline constexpr llvm::StringLiteral kWorkspaceSuffix = "_workspace";
 
 /// The symbols of a function's entries: for plain C, for DLPack tensors, on
 /// GPUs, and for TVM FFI.
@@ -56,6 +62,10 @@ std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
 std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
 std::string getVulkanEntrySymbol(StringRef prefix, StringRef function);
 std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
+std::string getWorkspaceSymbol(StringRef prefix, StringRef function);
+
+/// The constant that has a library's metadata.
+inline constexpr llvm::StringLiteral kMetadataSymbol = "metadata.text";
 
 /// A library's own names, which functions cannot have.
 inline constexpr llvm::StringLiteral kMetadataName = "metadata";
@@ -79,17 +89,36 @@ enum CpuFeature : uint64_t {
   kCpuFeatureAvx512Bf16 = 4,
 };
 
+/// Above its features a variant has the CpuFamily that it is tuned for.
+constexpr unsigned kCpuFamilyShift = 32;
+
 using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 
 /// The functions of a module that have a signature, in order.
 SmallVector<KernelFunction> getKernels(ModuleOp module);
 
+/// What a call of a kernel takes besides its arguments: bytes that its chunks
+/// share, and that each has of a workspace, both multiples of 64.
+struct KernelMemory {
+  int64_t sharedBytes = 0, scratchBytes = 0;
+};
+
+/// Those of a lowered function, which are one variant of a kernel.
+KernelMemory getKernelMemory(FunctionOpInterface function);
+
 /// The memory of a kernel's tensor argument: the last dimension is contiguous,
 /// the others have any stride.
 MemRefType getKernelMemRefType(RankedTensorType tensor);
 
-/// The name of size `number` of a signature, in headers and metadata.
+/// The name of size `number` of a signature, in headers and metadata, or the
+/// expression that it follows from: +, -, *, / and % rounded towards minus
+/// infinity, min(a, b), max(a, b), (a < b ? c : d) and (a == b ? c : d) of
+/// names and integers.
 std::string getSizeName(AbiAttr abi, int64_t number);
+
+/// An expression of a signature's symbols for messages, where sizes are
+/// dimensions of arguments.
+std::string describeSize(AbiAttr abi, AffineExpr expr);
 
 /// The name of a scalar's or tensor's element type, in headers and metadata.
 StringRef getTypeName(Type type);
@@ -99,6 +128,13 @@ struct LibraryKernel {
   FunctionOpInterface function;
   AbiAttr abi;
   bool onCpu, onCuda, onVulkan;
+  /// The bytes of stack that its entries for CPUs need, if that is known.
+  std::optional<int64_t> stackBytes = std::nullopt;
+
+  /// Whether its entries take a workspace.
+  bool hasWorkspace() const {
+    return function->hasAttr(PosencDialect::kWorkspaceAttrName);
+  }
 };
 
 /// The JSON that `<prefix>_metadata` returns. `targets` are separated by

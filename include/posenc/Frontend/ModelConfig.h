@@ -77,6 +77,18 @@ struct LayerAttention {
   }
 };
 
+/// The RMS norm of a model's queries and keys, which comes before their
+/// rotation: x * (w + weightOffset) / sqrt(mean(x^2) + eps).
+struct QkNorm {
+  double eps = 0;
+  /// 1 where a checkpoint holds w - 1, as Gemma's do.
+  double weightOffset = 0;
+  /// One mean of all heads of a token, with a weight for each of their
+  /// channels (OLMo 2); else one of each head, with weights that all heads
+  /// share.
+  bool allHeads = false;
+};
+
 /// What a model does with its queries, keys and values.
 struct AttentionConfig {
   int64_t numKeyValueHeads = 0;
@@ -89,7 +101,7 @@ struct AttentionConfig {
   std::optional<double> scale;
   std::optional<double> softCap;
   /// Present if ReadOptions asked for norms.
-  std::optional<double> normEps;
+  std::optional<QkNorm> norm;
   bool isCausal = true;
   bool hasSinks = false;
   /// At least one, with different types. Where the model's code alone says
@@ -109,6 +121,9 @@ struct ModelConfig {
   int64_t rotaryDim = 0;
   int64_t rotaryOffset = 0;
   bool interleaved = false;
+  /// The model norms queries and keys before it rotates them, or may do so:
+  /// its type is not known.
+  bool mayNorm = true;
   double ropeTheta = 10000;
   Scaling scaling;
   /// Where layers of several types do not rotate alike, what each type has
@@ -130,7 +145,11 @@ struct ReadOptions {
   std::optional<Pairing> pairing;
   /// Read the keys of the attention, too. Else these are not even checked.
   bool attention = false;
-  /// With it: queries and keys are normed head by head.
+  /// With it: of a model whose type is not known, too. It is taken to be
+  /// causal; a warning says so.
+  bool assumeAttention = false;
+  /// With `attention`: the model's own norms of queries and keys. An error for
+  /// a model without them, or with norms of a kind that is not supported.
   bool qkNorm = false;
 };
 

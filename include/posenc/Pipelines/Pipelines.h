@@ -31,34 +31,11 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       *this, "bf16-dots",
       llvm::cl::desc("Compute attention of bf16 by products of pairs"),
       llvm::cl::init(false)};
-  Option<uint64_t> prefetchDistance{
-      *this, "prefetch-distance",
-      llvm::cl::desc(
-          "How many bytes ahead of a load to prefetch; 0: not at all"),
-      llvm::cl::init(Tuning().prefetchDistance)};
-  Option<uint64_t> prefetchFrom{
-      *this, "prefetch-from",
-      llvm::cl::desc("Prefetch in tensors of so many bytes and more"),
-      llvm::cl::init(Tuning().prefetchFrom)};
-  Option<uint64_t> streamFrom{
-      *this, "stream-from",
-      llvm::cl::desc("Write tensors of so many bytes and more past the cache; "
-                     "0: never"),
-      llvm::cl::init(Tuning().streamFrom)};
-  Option<uint64_t> streamTablesFrom{
-      *this, "stream-tables-from",
-      llvm::cl::desc("The same for tables of cos and sin"),
-      llvm::cl::init(Tuning().streamTablesFrom)};
-  Option<uint64_t> blockPositions{
-      *this, "block-positions",
-      llvm::cl::desc("For how many positions to compute cos and sin before "
-                     "the rows of the first are rotated"),
-      llvm::cl::init(Tuning().blockPositions)};
-  Option<uint64_t> blockBelow{
-      *this, "block-below",
-      llvm::cl::desc("Do so where the rows of a position have at most so many "
-                     "bytes"),
-      llvm::cl::init(Tuning().blockBelow)};
+#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, LEAST, MOST, MULTIPLE,      \
+                      HELP, ...)                                               \
+  Option<uint64_t> MEMBER{*this, FLAG, llvm::cl::desc(HELP),                   \
+                          llvm::cl::init(uint64_t(INITIAL))};
+#include "posenc/Target/Tuning.def"
 };
 
 /// From posenc on tensors to linalg on tensors.
@@ -92,8 +69,9 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
 };
 
 /// From posenc on tensors to launches of kernels for a GPU; functions that have
-/// none are left out.
-void buildPosencToGpuPipeline(OpPassManager &manager);
+/// none are left out. With `hasFunctions`, kernels may have quotients and
+/// functions of math, for which there is no SPIR-V.
+void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions);
 
 /// From kernels for a GPU to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,

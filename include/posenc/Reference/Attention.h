@@ -41,7 +41,9 @@ struct Rotation {
   std::vector<int64_t> positions;
 };
 
-/// x * weight / sqrt(mean(x^2) + epsilon) over the last dimension.
+/// x * weight / sqrt(mean(x^2) + epsilon) over the last dimension, or over all
+/// heads of a token together where there is a weight for each of their
+/// channels, head after head (attention() only).
 struct RmsNorm {
   std::vector<double> weight;
   double epsilon = 0;

@@ -17,7 +17,8 @@
 namespace mlir::posenc {
 
 /// Fills an array with standard normal numbers rounded to its type, integers
-/// with numbers from 0 to 4095. The same seed gives the same numbers.
+/// with numbers from 0 to 4095, i1 with 0 and 1. The same seed gives the same
+/// numbers.
 llvm::Error fillRandom(const ::posenc::runtime::Array &array, uint64_t seed);
 
 /// Fills an array with the row-major index of each element.
@@ -26,6 +27,9 @@ llvm::Error fillIota(const ::posenc::runtime::Array &array);
 /// Fills an array with one number.
 llvm::Error fillValue(const ::posenc::runtime::Array &array,
                       llvm::StringRef value);
+
+/// The number that a text stands for.
+llvm::Expected<double> parseReal(llvm::StringRef text);
 
 /// The integer that a text stands for, in the range of a type.
 llvm::Expected<int64_t> parseInteger(posenc_dtype dtype, llvm::StringRef text);

@@ -19,14 +19,19 @@
 
 namespace mlir::posenc {
 
-/// One argument of a call: an array, or an integer.
+/// One argument of a call: an array, an integer, or a floating-point number.
 struct Input {
   ::posenc::runtime::Array array;
   int64_t scalar = 0;
+  double real = 0;
   bool isScalar = false;
+  /// Of a scalar: that it is `real`.
+  bool isReal = false;
 
   posenc_value value() const {
-    return isScalar ? ::posenc::runtime::scalar(scalar) : array.value();
+    return isReal     ? ::posenc::runtime::real(real)
+           : isScalar ? ::posenc::runtime::scalar(scalar)
+                      : array.value();
   }
 };
 
@@ -34,7 +39,7 @@ struct Input {
 ///   @x.npy                       the array of a file
 ///   1x32x128xbf16=random:seed=7  an array of that shape and type; also
 ///                 =iota, =VALUE
-///   i64=5, 5                     an integer
+///   i64=5, 5, f32=0.5, 0.5       a number
 /// Without a seed, the number of the argument is one.
 llvm::Expected<std::vector<Input>>
 createInputs(::posenc::runtime::Function function,

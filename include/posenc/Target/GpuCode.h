@@ -39,8 +39,9 @@ struct GpuCode {
 
 /// Lowers a module at any stage before `vector` to launches and kernels.
 /// Functions without kernels are left out with a warning; if none is left, that
-/// is an error.
-LogicalResult lowerToGpu(ModuleOp module);
+/// is an error. With `hasFunctions`, kernels may have quotients and functions of
+/// math, for which there is no SPIR-V.
+LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions);
 
 /// Compiles what a module at any stage before `vector` has for GPUs; the module
 /// stays as it is. Nothing after an error diagnostic.

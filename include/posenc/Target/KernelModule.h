@@ -42,6 +42,8 @@ struct LibraryParts {
 
   /// The functions, and where there is code for each.
   llvm::SmallVector<LibraryKernel> getKernels() const;
+  /// The JSON of the metadata that the library has.
+  std::string createMetadata(llvm::ArrayRef<LibraryKernel> kernels) const;
 };
 
 /// Makes one library of its parts: emits the C interface into the modules,

@@ -10,15 +10,20 @@
 #define POSENC_TARGET_LLVMERRORS_H
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/DiagnosticHandler.h"
 
 #include <memory>
 
 namespace llvm {
+class Function;
 class LLVMContext;
 } // namespace llvm
 
 namespace mlir::posenc {
+
+/// The bytes of stack of functions; those without a frame are not there.
+using Frames = llvm::DenseMap<const llvm::Function *, int64_t>;
 
 /// While it lives, what LLVM has to say of a module is a diagnostic at a
 /// location. By itself LLVM would print an error and leave the process.
@@ -29,6 +34,8 @@ public:
 
   /// Whether there was an error.
   bool any() const;
+  /// The frames that the backend has reported.
+  const Frames &getFrames() const;
 
 private:
   llvm::LLVMContext &context;

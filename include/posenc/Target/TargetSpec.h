@@ -37,6 +37,8 @@ struct TargetSpec {
   unsigned vectorBytes = 32;
   /// CpuFeature bits that an entry checks before a kernel runs.
   uint64_t cpuFeatures = 0;
+  /// The CPUs that a library prefers this version on.
+  CpuFamily family = CpuFamily::Other;
   /// Whether conversion from f32 to bf16 is an instruction.
   bool hasBF16Conversion = false;
   /// Whether an instruction adds products of pairs of bf16 to f32.
@@ -46,12 +48,14 @@ struct TargetSpec {
 
   /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
   /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry
-  /// cannot check for.
+  /// cannot check for. `prefer-256-bit` is no feature of a CPU: code may use
+  /// its instructions on vectors of 32 bytes at most.
   static llvm::Expected<TargetSpec> parse(llvm::StringRef text);
 
-  /// Parses several for one library; none are `host`. The first that a CPU has
-  /// the features for is the best for it: one that no CPU would get, because
-  /// another before it needs the same, is left out and put into `unused`.
+  /// Parses several for one library; none are `host`. A CPU gets the first that
+  /// is tuned for its family, else the first that it has the features for. One
+  /// that no CPU would get, because another before it needs the same, is left
+  /// out and put into `unused`.
   /// Different architectures are an error.
   static llvm::Expected<std::vector<TargetSpec>>
   parseAll(llvm::ArrayRef<std::string> texts, std::vector<TargetSpec> &unused);

@@ -16,26 +16,27 @@
 
 namespace mlir::posenc {
 
+/// The largest size that a limit on tensors may have.
+constexpr uint64_t kMostTensorBytes = uint64_t(1) << 47;
+
 /// What makes code faster or slower on a machine, and never changes a result.
-/// Distances and limits are bytes.
+/// Tuning.def says what each field means.
 struct Tuning {
-  /// How far ahead of a load its line is asked for; 0: not at all.
-  uint64_t prefetchDistance = 8192;
-  /// Tensors of this size or more are prefetched.
-  uint64_t prefetchFrom = 4 << 20;
-  /// Tensors of this size or more are written past the cache where they are
-  /// not read before; 0: none. Tables of cos and sin have a limit of their own.
-  uint64_t streamFrom = 16 << 20, streamTablesFrom = 16 << 20;
-  /// For how many positions in a row cos and sin are computed before the first
-  /// row is rotated, where all rows of a position are at most `blockBelow`.
-  /// Rows of blocks of 64 KiB or more are taken from four places in turn, and
-  /// none is prefetched.
-  uint64_t blockPositions = 8;
-  uint64_t blockBelow = 4096;
+#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, ...)                        \
+  uint64_t MEMBER = INITIAL;
+#include "posenc/Target/Tuning.def"
 
   bool operator==(const Tuning &other) const;
   bool operator!=(const Tuning &other) const { return !(*this == other); }
 };
+
+/// Copies all fields of Tuning between types that have fields or options of
+/// their names.
+template <typename From, typename To>
+void copyTuning(const From &from, To &to) {
+#define POSENC_TUNING(MEMBER, ...) to.MEMBER = from.MEMBER;
+#include "posenc/Target/Tuning.def"
+}
 
 /// One of them: its name in files, and which values make sense. Candidates are
 /// what posenc-tune tries.
@@ -51,6 +52,25 @@ llvm::ArrayRef<TuningChoice> getTuningChoices();
 
 /// What is known to be good for a CPU as LLVM calls it.
 Tuning getDefaultTuning(llvm::StringRef triple, llvm::StringRef cpu);
+
+/// The CPUs that have a row of their own, by which a library of several
+/// versions picks the one that is fastest; findCpuFamily in Prelude/Cpu.h has
+/// the same numbers.
+enum class CpuFamily : uint64_t { Other = 0, Zen3 = 1, Zen4 = 2, Zen5 = 3 };
+
+/// The family of a CPU as LLVM calls it; `Other` for levels such as x86-64-v3.
+CpuFamily getCpuFamily(llvm::StringRef triple, llvm::StringRef cpu);
+
+/// A row of the table of CPU families.
+struct TuningPreset {
+  /// What was measured, or whose row it is.
+  llvm::StringRef name;
+  Tuning tuning;
+};
+
+/// The different rows of the table for an architecture: where posenc-tune
+/// starts from.
+llvm::ArrayRef<TuningPreset> getTuningPresets(llvm::StringRef triple);
 
 } // namespace mlir::posenc
 

@@ -18,7 +18,8 @@
 
 namespace mlir::posenc {
 
-/// Options that change the module made from a config.json.
+/// Options that change the module that is read, most of them one made from a
+/// config.json.
 struct InputOptions {
   /// f32, bf16, f16 or f64; the config's own type if absent.
   std::optional<std::string> dtype;
@@ -30,6 +31,10 @@ struct InputOptions {
   std::optional<std::string> decodeTokens;
   /// Attention norms its queries and keys.
   bool qkNorm = false;
+  /// The bytes of stack that a function may need; any number if absent.
+  std::optional<std::string> stackLimit;
+  /// Print no warnings of a config.json.
+  bool noWarnings = false;
   /// Functions to keep; those that there are by default if empty.
   std::vector<std::string> kernels;
 };

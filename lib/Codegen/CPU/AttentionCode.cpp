@@ -37,8 +37,8 @@ static int64_t getNumTokens(AttentionOp op) {
 
 int64_t mlir::posenc::getSharedBytes(AttentionOp op) {
   // Any number of tokens have use for the rest.
-  constexpr int64_t ofSome = 64 << 10;
-  return ShapedType::isDynamic(getNumTokens(op)) ? ofSome : kSharedBytes;
+  return ShapedType::isDynamic(getNumTokens(op)) ? kSmallSharedBytes
+                                                 : kSharedBytes;
 }
 
 /// What the queries of few tokens may take: they, their sums, and those of all
@@ -169,6 +169,10 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
         tiles.keys = keys;
       }
   }
+  // After the number of keys is chosen, which decides the bits of results.
+  int64_t step = tiles.heads * tiles.getGroup();
+  int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
+  tiles.queries = std::max(queries / step, int64_t(1)) * step;
   return tiles;
 }
 

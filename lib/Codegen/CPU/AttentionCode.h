@@ -348,8 +348,14 @@ void emitStart(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 struct AttentionResult {
   Value factor, logSum;
 };
+/// `sinks` (null without them) are those of the lanes' heads, of f32. The
+/// logarithm of a row without keys is its sink to the bit.
 AttentionResult emitResult(ImplicitLocOpBuilder &builder, Value maximum,
-                           Value total);
+                           Value total, Value sinks);
+/// The maximum and total of rows that have seen nothing but their sinks, in
+/// logarithms to base 2: the maxima are numbers, whatever the sinks are.
+std::pair<Value, Value> emitSinkState(ImplicitLocOpBuilder &builder,
+                                      Value sinks);
 /// Writes the results of `count` tokens of a group.
 void emitResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionBlock &block, Value count);
@@ -374,12 +380,20 @@ public:
   bool isPlain() const { return !norm && !rotation; }
 
 private:
-  void emitNorm(ImplicitLocOpBuilder &builder, int64_t dim, Value to,
-                Value row) const;
+  Value emitSquareSum(ImplicitLocOpBuilder &builder, Value tensor,
+                      ValueRange row, int64_t dim, Value sums) const;
+  Value emitNormFactor(ImplicitLocOpBuilder &builder, Value tensor,
+                       ValueRange at, int64_t dim) const;
+  void emitNorm(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
+                int64_t dim, Value to, Value row) const;
 
   AttentionOp op;
   VectorTarget target;
   Value positions, norm;
+  /// The dimension of heads and their number, if the norm is one of all heads
+  /// of a token together.
+  unsigned headDim = 0;
+  int64_t normedHeads = 1;
   std::optional<RowRotation> rotation;
   std::optional<PositionTable> table;
 };

@@ -130,7 +130,8 @@ void Decode::prefetch(Value memref, ValueRange row, Value lane) {
   SmallVector<Value> at(row);
   at.push_back(lane);
   memref::PrefetchOp::create(b, memref, at, /*isWrite=*/false,
-                             /*localityHint=*/3, /*isDataCache=*/true);
+                             code.target.getLocalityHint(),
+                             /*isDataCache=*/true);
 }
 
 Value Decode::moveToPage(Value memref, Value firstKey, Value keyHead,
@@ -167,12 +168,12 @@ Value Decode::moveToPage(Value memref, Value firstKey, Value keyHead,
 }
 
 void Decode::prefetchBeside(Value memref, Value firstKey, Value row,
-                            Value count, Value block) {
+                            Value count, Value block, bool isNext) {
   Value number = b.createOrFold<arith::MulIOp>(getTurn(block), count);
   number = getPart(addIndex(b, number, row), /*size=*/1);
   SmallVector<Value> at =
       code.tiles.keyHeads == 1
-          ? getRow(firstKey, number, getKeyHead(block), /*isNext=*/false)
+          ? getRow(firstKey, number, getKeyHead(block), isNext)
           : getNextRow(firstKey, number, /*ofRow=*/1);
   int64_t elements = kLineBytes / getElementBytes(memref);
   for (int64_t lane = 0; lane < code.dim; lane += elements)
@@ -288,6 +289,15 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                      ? moveToPage(op.getValue(), firstKey, getKeyHead(block),
                                   /*isNext=*/false)
                      : op.getKey();
+  // The next keys are prefetched beside the next sums of values. Before that,
+  // too, where single prefetches are dropped.
+  uint64_t numBefore = hasLines && code.tiles.keyHeads == 1
+                           ? code.target.decodePrefetches - 1
+                           : 0;
+  Value nextKeys = numBefore > 0
+                       ? moveToPage(op.getKey(), firstKey, getKeyHead(block),
+                                    /*isNext=*/true)
+                       : Value();
   createLoop(b, zero, count, keys, [&](Value row) {
     SmallVector<Value> rows;
     SmallVector<SmallVector<Value>> places;
@@ -332,9 +342,13 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
     segments = std::gcd(std::gcd(code.dim / step, segments), keys);
     SmallVector<Value> products = start;
     for (int64_t i = 0; i < segments; ++i) {
-      for (int64_t j = 0; hasLines && j < keys / segments; ++j)
-        prefetchBeside(beside, firstKey, rows[i * keys / segments + j], count,
-                       block);
+      for (int64_t j = 0; hasLines && j < keys / segments; ++j) {
+        Value mine = rows[i * keys / segments + j];
+        prefetchBeside(beside, firstKey, mine, count, block, /*isNext=*/false);
+        for (uint64_t n = 0; n < numBefore; ++n)
+          prefetchBeside(nextKeys, firstKey, mine, count, block,
+                         /*isNext=*/true);
+      }
       int64_t size = code.dim / segments;
       products = createRolledLoop(b, createIndex(b, i * size),
                                   createIndex(b, (i + 1) * size), step,
@@ -454,12 +468,21 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
   int64_t elements = kLineBytes / getElementBytes(op.getValue());
   int64_t numColumns = code.valueDim / columns;
   int64_t size = isWhole ? std::gcd(code.tiles.keys, numColumns) : 1;
-  bool isTwice = code.tiles.keyHeads > 1;
+  bool isOfRows = code.tiles.keyHeads > 1;
+  bool isTwice = isOfRows && code.target.decodeRowPrefetches > 1;
   int64_t rowsPerLine = isTwice ? 1 : std::max<int64_t>(elements / columns, 1);
   // Where rows are in pages is computed once for all columns, if they are few.
   int64_t step = std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine);
-  Value nextKeys =
-      moveToPage(op.getKey(), firstKey, getKeyHead(block), /*isNext=*/true);
+  SmallVector<Value> nextTiles{
+      moveToPage(op.getKey(), firstKey, getKeyHead(block), /*isNext=*/true)};
+  // The only prefetch of the next values where the tile is one of whole rows.
+  // Elsewhere the products with the next keys ask for them, again.
+  if (isOfRows)
+    nextTiles.push_back(op.getValue());
+  else if (code.target.decodePrefetches > 1)
+    nextTiles.append(code.target.decodePrefetches - 1,
+                     moveToPage(op.getValue(), firstKey, getKeyHead(block),
+                                /*isNext=*/true));
   for (int64_t first = 0; first < queries; first += few) {
     bool isAsking = isWhole && hasLines && first == 0;
     createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
@@ -506,11 +529,9 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
                   Value at = addIndex(
                       b, lane,
                       mulIndex(b, subIndex(b, mine, firstRow), columns));
-                  for (int64_t j = 0; j < columns; j += elements) {
-                    prefetch(nextKeys, ahead, addIndex(b, at, j));
-                    if (isTwice)
-                      prefetch(op.getValue(), ahead, addIndex(b, at, j));
-                  }
+                  for (int64_t j = 0; j < columns; j += elements)
+                    for (Value memref : nextTiles)
+                      prefetch(memref, ahead, addIndex(b, at, j));
                 }
                 next = emitRow(mine, next);
               }

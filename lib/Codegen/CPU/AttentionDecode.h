@@ -21,6 +21,8 @@ public:
 
   /// The queries, scaled, in the order of the keys' lanes.
   void emitQueries(const AttentionRows &rows);
+  /// The sinks of the queries, in the order of a block's lanes.
+  Value loadSinks(Value block);
   /// Starts a part of the keys; `isFirst` is null if there is only one.
   void start(Value isFirst);
   /// Takes the tile from `firstKey` on: all of it, or `count` keys.
@@ -55,9 +57,9 @@ private:
   /// and one after the other, what is behind them up to a page's end.
   Value moveToPage(Value memref, Value firstKey, Value keyHead, bool isNext);
   /// Asks for what is next when products with a row are computed: its values,
-  /// or a row of the next keys.
+  /// or a row of the next keys. `isNext` is for the next tile.
   void prefetchBeside(Value memref, Value firstKey, Value row, Value count,
-                      Value block);
+                      Value block, bool isNext);
   /// The lanes of as many vectors as there are lanes added up, until so many
   /// vectors are left: one has the sum of each. Takes up what is half done.
   SmallVector<Value> sumLanes(SmallVector<Value> vectors, size_t until);

@@ -15,6 +15,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cfloat>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -100,31 +101,32 @@ SmallVector<Value> Decode::getIndices(Value keyHead, Value number) {
                          addIndex(b, task.firstToken, getToken(number)));
 }
 
+Value Decode::loadSinks(Value block) {
+  SmallVector<Value> sinks;
+  for (int64_t i = 0; i < lanes; ++i) {
+    Value head =
+        getHead(getKeyHead(block), addIndex(b, getNumber(block), i % queries));
+    sinks.push_back(memref::LoadOp::create(
+        b, op.getSinks(), ValueRange{addIndex(b, task.queryHead, head)}));
+  }
+  return vector::FromElementsOp::create(b, type, sinks);
+}
+
 void Decode::start(Value isFirst) {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
-  Value sinks = op.getSinks();
   forEachBlock([&](Value block) {
     Value maximum = createSplat(b, type, -FLT_MAX), total = none;
-    if (sinks) {
+    if (op.getSinks()) {
       // All lanes have the maximum of their query, but only those of the first
       // key have its part of the sum, and only in the first part of the keys.
-      SmallVector<Value> logits;
-      for (int64_t i = 0; i < lanes; ++i) {
-        Value head = getHead(getKeyHead(block),
-                             addIndex(b, getNumber(block), i % queries));
-        logits.push_back(memref::LoadOp::create(
-            b, sinks, ValueRange{addIndex(b, task.queryHead, head)}));
-      }
-      ElementwiseBuilder e(b, b.getLoc(), maximum);
-      Value logit = e.mul(vector::FromElementsOp::create(b, type, logits),
-                          e.f32(llvm::numbers::log2e));
-      maximum = createMax(b, logit, maximum);
+      std::tie(maximum, total) = emitSinkState(b, loadSinks(block));
       SmallVector<float> isFirstKey;
       for (int64_t i = 0; i < lanes; ++i)
         isFirstKey.push_back(i < queries ? 1 : 0);
-      total = e.mul(emitExp2(b, e.sub(logit, maximum)),
-                    arith::ConstantOp::create(
-                        b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
+      total = arith::MulFOp::create(
+          b, total,
+          arith::ConstantOp::create(
+              b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
       if (isFirst)
         total = arith::SelectOp::create(b, isFirst, total, none);
     }
@@ -167,7 +169,9 @@ void Decode::finishBlock(Value block) {
                  [&](Value x, Value y) -> Value {
                    return arith::AddFOp::create(b, x, y);
                  });
-  AttentionResult result = emitResult(b, maximum, total);
+  Value sinks =
+      op.getSinks() && op.getLogSumInit() ? loadSinks(block) : Value();
+  AttentionResult result = emitResult(b, maximum, total, sinks);
   Value first = getNumber(block);
   Value count =
       minIndex(b, subIndex(b, perHead, first), createIndex(b, queries));

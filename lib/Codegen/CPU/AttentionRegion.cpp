@@ -10,6 +10,7 @@
 
 #include "ConstantTables.h"
 #include "ElementwiseBuilder.h"
+#include "Math/ExpandMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -29,10 +30,8 @@ using namespace mlir::posenc;
 static bool hasVectorForm(Operation *op) {
   if (isa<arith::ArithDialect>(op->getDialect()))
     return !isa<arith::RemFOp>(op);
-  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
-             math::ExpOp, math::Exp2Op, math::FloorOp, math::FmaOp, math::LogOp,
-             math::Log2Op, math::RoundEvenOp, math::SqrtOp, math::TanhOp,
-             math::TruncOp>(op);
+  // A power of integers needs a constant exponent, not a vector of it.
+  return hasMathExpansion(op) && !isa<math::IPowIOp>(op);
 }
 
 std::optional<std::string> mlir::posenc::getRegionObstacle(AttentionOp op) {
@@ -117,32 +116,6 @@ static Value emitLoads(ImplicitLocOpBuilder &builder, int64_t lanes,
       builder, VectorType::get({lanes}, op.getType()), elements);
 }
 
-/// For scores: to 6 units in the last place, which is less than they have.
-static Value emitTanh(ImplicitLocOpBuilder &builder, Value x) {
-  ElementwiseBuilder b(builder, builder.getLoc(), x);
-  // It rounds to 1 from there on. NaN stays.
-  constexpr double most = 9.02;
-  auto hold = [&](arith::CmpFPredicate predicate, double limit) {
-    Value isBeyond = arith::CmpFOp::create(builder, predicate, x, b.f32(limit));
-    x = b.select(isBeyond, b.f32(limit), x);
-  };
-  hold(arith::CmpFPredicate::OGT, most);
-  hold(arith::CmpFPredicate::OLT, -most);
-  Value square = b.mul(x, x);
-  auto series = [&](ArrayRef<double> coefficients) {
-    Value sum = b.f32(coefficients.front());
-    for (double coefficient : coefficients.drop_front())
-      sum = b.fma(sum, square, b.f32(coefficient));
-    return sum;
-  };
-  // x * p(x^2) / q(x^2), the least relative error: 2.1e-8.
-  Value p =
-      series({1.33190925e-8, 2.05835004e-5, 3.49403592e-3, 0.133797199, 1.0});
-  Value q =
-      series({7.7620291e-7, 3.28309485e-4, 2.58710776e-2, 0.467130333, 1.0});
-  return b.binary<arith::DivFOp>(b.mul(x, p), q);
-}
-
 /// The quotient of a vector in f32 and a constant, or null if a product does
 /// not do: it does for the reciprocal of a power of two, and for a tanh, as in
 /// soft caps, but not where the quotient is rounded or compared.
@@ -185,10 +158,6 @@ static void emitOperation(ImplicitLocOpBuilder &builder, int64_t lanes,
   if (auto load = dyn_cast<memref::LoadOp>(op))
     return mapping.map(load.getResult(),
                        emitLoads(builder, lanes, load, mapping));
-  if (auto tanh = dyn_cast<math::TanhOp>(op); tanh && tanh.getType().isF32())
-    return mapping.map(
-        tanh.getResult(),
-        emitTanh(builder, mapping.lookupOrDefault(tanh.getOperand())));
   if (auto division = dyn_cast<arith::DivFOp>(op))
     if (Value quotient = emitQuotient(
             builder, division, mapping.lookupOrDefault(division.getLhs())))

@@ -28,7 +28,12 @@ AttentionRows::AttentionRows(ImplicitLocOpBuilder &builder,
                              int64_t numSlots)
     : op(code.op), target(code.target),
       positions(isKey ? op.getKeyPositions() : op.getQueryPositions()),
-      norm(isKey ? op.getKeyNorm() : op.getQueryNorm()) {
+      norm(isKey ? op.getKeyNorm() : op.getQueryNorm()),
+      headDim(isKey ? op.getKeyHeadDim() : op.getQueryHeadDim()) {
+  if (isKey ? op.normsAllKeyHeads() : op.normsAllQueryHeads())
+    normedHeads =
+        cast<ShapedType>((isKey ? op.getKey() : op.getQuery()).getType())
+            .getDimSize(headDim);
   std::optional<RotationAttr> attribute =
       isKey ? op.getKeyRotation() : op.getQueryRotation();
   if (!attribute)
@@ -104,35 +109,85 @@ static void copyRow(OpBuilder &builder, Location loc, Value from,
   }
 }
 
-void AttentionRows::emitNorm(ImplicitLocOpBuilder &builder, int64_t dim,
-                             Value to, Value row) const {
+/// How many partial sums a sum of squares has. The number decides the result's
+/// bits, so that it is the same for all targets.
+static constexpr int64_t kSquareSums = 16;
+
+/// Adds the squares of a row's channels to the partial sums.
+Value AttentionRows::emitSquareSum(ImplicitLocOpBuilder &builder, Value tensor,
+                                   ValueRange row, int64_t dim,
+                                   Value sums) const {
   Location loc = builder.getLoc();
-  int64_t lanes = target.vectorBytes / 4;
-  FloatType f32 = builder.getF32Type();
-  Value sum = arith::ConstantFloatOp::create(builder, f32, APFloat(0.0f));
-  // The sizes of models are few vectors; they are added one by one.
-  for (auto [first, length] : splitIntoVectors(dim, lanes)) {
+  for (int64_t first = 0; first < dim; first += kSquareSums) {
+    int64_t length = std::min(kSquareSums, dim - first);
     Value x =
-        loadF32(builder, loc, to, row, createIndex(builder, first), length);
-    Value square = arith::MulFOp::create(builder, x, x);
-    sum = vector::ReductionOp::create(builder, vector::CombiningKind::ADD,
-                                      square, sum);
+        loadF32(builder, loc, tensor, row, createIndex(builder, first), length);
+    if (length < kSquareSums)
+      x = vector::InsertStridedSliceOp::create(
+          builder, x, createSplat(builder, cast<VectorType>(sums.getType()), 0),
+          ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+    sums = math::FmaOp::create(builder, x, x, sums);
   }
-  ElementwiseBuilder b(builder, loc, sum);
-  Value mean = b.mul(sum, b.f32(1.0 / dim));
+  return sums;
+}
+
+/// 1 / sqrt(mean(x^2) + eps) of a row, or of the rows of all heads of its
+/// token.
+Value AttentionRows::emitNormFactor(ImplicitLocOpBuilder &builder, Value tensor,
+                                    ValueRange at, int64_t dim) const {
+  auto type = VectorType::get({kSquareSums}, builder.getF32Type());
+  Value sums = createSplat(builder, type, 0);
+  if (normedHeads == 1)
+    sums = emitSquareSum(builder, tensor, at, dim, sums);
+  else
+    sums = createRolledLoop(
+        builder, createIndex(builder, 0), createIndex(builder, normedHeads), 1,
+        sums, [&](Value head, ValueRange carried) -> SmallVector<Value> {
+          SmallVector<Value> row(at);
+          row[headDim] = head;
+          return {emitSquareSum(builder, tensor, row, dim, carried[0])};
+        })[0];
+  for (int64_t half = kSquareSums / 2; half > 0; half /= 2) {
+    auto take = [&](int64_t first) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          builder, sums, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{half},
+          ArrayRef<int64_t>{1});
+    };
+    sums = arith::AddFOp::create(builder, take(0), take(half));
+  }
+  Value sum = vector::ExtractOp::create(builder, sums, ArrayRef<int64_t>{0});
+  ElementwiseBuilder b(builder, builder.getLoc(), sum);
+  Value mean = b.mul(sum, b.f32(1.0 / double(normedHeads * dim)));
   double epsilon = AttentionOp(op).getNormEps()->convertToDouble();
   Value root = math::SqrtOp::create(builder, b.add(mean, b.f32(epsilon)));
-  Value factor = b.binary<arith::DivFOp>(b.f32(1), root);
+  return b.binary<arith::DivFOp>(b.f32(1), root);
+}
+
+/// Norms a row in f32 that was copied from `tensor`.
+void AttentionRows::emitNorm(ImplicitLocOpBuilder &builder, Value tensor,
+                             ValueRange at, int64_t dim, Value to,
+                             Value row) const {
+  Location loc = builder.getLoc();
+  bool isOwn = normedHeads == 1;
+  Value factor = emitNormFactor(builder, isOwn ? to : tensor,
+                                isOwn ? ValueRange(row) : at, dim);
+  Value firstWeight = isOwn ? Value() : mulIndex(builder, at[headDim], dim);
+  double offset = AttentionOp(op).getNormWeightOffset();
   forEachVector(
-      builder, loc, dim, lanes,
+      builder, loc, dim, target.vectorBytes / 4,
       [&](OpBuilder &nested, Location l, Value lane, int64_t length) {
         Value x = loadF32(nested, l, to, row, lane, length);
-        Value weights = loadF32(nested, l, norm, {}, lane, length);
+        Value at =
+            firstWeight
+                ? nested.createOrFold<arith::AddIOp>(l, firstWeight, lane)
+                : lane;
+        Value weights = loadF32(nested, l, norm, {}, at, length);
+        ElementwiseBuilder b(nested, l, x);
+        if (offset != 0)
+          weights = b.add(weights, b.f32(offset));
         Value all = vector::BroadcastOp::create(nested, l, x.getType(), factor);
-        Value scaled = arith::MulFOp::create(nested, l, x, all);
-        vector::StoreOp::create(
-            nested, l, arith::MulFOp::create(nested, l, scaled, weights), to,
-            ValueRange{row, lane});
+        vector::StoreOp::create(nested, l, b.mul(b.mul(x, all), weights), to,
+                                ValueRange{row, lane});
       });
 }
 
@@ -142,7 +197,7 @@ void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
   Location loc = builder.getLoc();
   copyRow(builder, loc, tensor, at, to, row, dim, target.vectorBytes / 4);
   if (norm)
-    emitNorm(builder, dim, to, row);
+    emitNorm(builder, tensor, at, dim, to, row);
   if (rotation)
     rotation->at(slot).rotateRow(builder, loc, to, to, row, Access::Cached);
 }
@@ -261,7 +316,8 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
 }
 
 AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
-                                         Value maximum, Value total) {
+                                         Value maximum, Value total,
+                                         Value sinks) {
   ElementwiseBuilder b(builder, builder.getLoc(), total);
   Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
                                           total, b.f32(0));
@@ -270,9 +326,22 @@ AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
       b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
   // Which takes the bits of NaN for those of a number.
   logSum = b.add(logSum, b.sub(total, total));
+  Value ofNothing = b.f32(-std::numeric_limits<double>::infinity());
+  Value hasNoKeys = isNothing;
+  if (sinks) {
+    // A product with log2(e) and one with ln(2) do not give the sink back. Keys
+    // that have left the state as it was do not change the sum's logarithm.
+    auto [first, ofSink] = emitSinkState(builder, sinks);
+    auto isEqual = [&](Value x, Value y) -> Value {
+      return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, x, y);
+    };
+    Value isUnchanged =
+        b.andi(isEqual(maximum, first), isEqual(total, b.f32(1)));
+    hasNoKeys = b.ori(isNothing, isUnchanged);
+    ofNothing = sinks;
+  }
   return {b.select(isNothing, b.f32(0), reciprocal),
-          b.select(isNothing, b.f32(-std::numeric_limits<double>::infinity()),
-                   logSum)};
+          b.select(hasNoKeys, ofNothing, logSum)};
 }
 
 void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
@@ -287,7 +356,12 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
                           createIndex(builder, i * code.tiles.lanes)};
     Value total = loadVector(builder, type, code.totals, at);
     Value maximum = loadVector(builder, type, code.maxima, at);
-    AttentionResult result = emitResult(builder, maximum, total);
+    Value sinks;
+    if (op.getSinks() && op.getLogSumInit())
+      sinks = broadcast(builder, type,
+                        memref::LoadOp::create(builder, op.getSinks(),
+                                               ValueRange{block.queryHead}));
+    AttentionResult result = emitResult(builder, maximum, total, sinks);
     factors.push_back(result.factor);
     if (op.getLogSumInit())
       storeVector(builder, result.logSum, code.maxima, at);

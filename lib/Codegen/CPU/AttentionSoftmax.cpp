@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cfloat>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -104,6 +105,18 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
   return factors;
 }
 
+std::pair<Value, Value>
+mlir::posenc::emitSinkState(ImplicitLocOpBuilder &builder, Value sinks) {
+  ElementwiseBuilder b(builder, builder.getLoc(), sinks);
+  Value logit = b.mul(sinks, b.f32(llvm::numbers::log2e));
+  Value highest = b.f32(FLT_MAX);
+  Value isAbove =
+      arith::CmpFOp::create(builder, arith::CmpFPredicate::OGT, logit, highest);
+  logit = b.select(isAbove, highest, logit);
+  Value maximum = createMax(builder, logit, b.f32(-FLT_MAX));
+  return {maximum, emitExp2(builder, b.sub(logit, maximum))};
+}
+
 void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
                              const AttentionCode &code,
                              const AttentionTask &task) {
@@ -126,12 +139,8 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
           Value sink = memref::LoadOp::create(
               builder, sinks,
               ValueRange{addIndex(builder, task.queryHead, head)});
-          Value logit = arith::MulFOp::create(
-              builder, broadcast(builder, type, sink),
-              createSplat(builder, type, llvm::numbers::log2e));
-          maximum = createMax(builder, logit, lowest);
-          total =
-              emitExp2(builder, arith::SubFOp::create(builder, logit, maximum));
+          std::tie(maximum, total) =
+              emitSinkState(builder, broadcast(builder, type, sink));
         }
         Value first = mulIndex(builder, head, tiles.getGroupsPerHead());
         Value end = addIndex(builder, first, task.numGroups);

@@ -391,8 +391,9 @@ static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       isUnsafe = emitIsUnsafe(builder, code, count);
     forEachGroup(builder, code, task, [&](AttentionBlock block, Value) {
       block.firstKey = firstKey;
-      prefetchKeys(builder, code, task, block.group,
-                   addIndex(builder, firstKey, tiles.keys), end);
+      if (code.target.attentionPrefetch)
+        prefetchKeys(builder, code, task, block.group,
+                     addIndex(builder, firstKey, tiles.keys), end);
       block.isUnsafe = isUnsafe;
       emitGroup(builder, code, block, task.numKeys, count);
     });
@@ -548,14 +549,13 @@ struct ConvertPosencAttentionToVector final
     : mlir::posenc::impl::ConvertPosencAttentionToVectorPassBase<
           ConvertPosencAttentionToVector> {
   using Base::Base;
+  friend struct mlir::posenc::VectorTarget;
 
   void runOnOperation() override {
     SmallVector<AttentionOp> operations;
     getOperation().walk([&](AttentionOp op) { operations.push_back(op); });
-    VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
-                         streamTablesFrom, blockPositions, blockBelow},
-                        vectorBytes,
-                        bf16Dots};
+    VectorTarget target = VectorTarget::get(*this);
+    target.hasBF16Dots = bf16Dots;
     SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> obstacle = getVectorObstacle(op)) {

@@ -19,6 +19,8 @@
 
 #include "CallLayout.h"
 
+#include "posenc/Codegen/CInterface.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -47,7 +49,8 @@ public:
   /// Declares the functions of the prelude that entries call.
   void declarePrelude();
   /// Emits the description of a kernel's arguments and variants.
-  void emitDescription(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  void emitDescription(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
+                       const KernelMemory &memory);
   /// Emits `<prefix>_<function>`, which takes pointers and sizes.
   void emitPlainEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `<prefix>_<function>_dl`, which takes DLPack tensors.
@@ -60,6 +63,9 @@ public:
   void emitVulkanEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI.
   void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>_workspace`, which takes sizes, for a kernel
+  /// that has a workspace.
+  void emitWorkspaceEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   void emitMetadata(StringRef metadata);
   void emitSetParallelFor();
 
@@ -89,10 +95,14 @@ private:
   SmallVector<Value> createArgumentWords(Location loc, ValueRange arguments);
   /// An array on the stack that begins with these words.
   Value createArray(Location loc, int64_t size, ValueRange words);
+  /// The words of a call, on the stack; those that are given come first.
+  Value createWords(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
+                    ValueRange words, Value workspace);
   Value getDescription(LLVM::LLVMFuncOp kernel);
   std::string getPacked(LLVM::LLVMFuncOp kernel, unsigned variant);
   /// Creates an exported function, and goes there.
-  Block *createEntry(StringRef name, ArrayRef<Type> types);
+  Block *createEntry(StringRef name, ArrayRef<Type> types,
+                     Type result = nullptr);
   /// Calls a function of the prelude and returns what it returns.
   void finishEntry(Location loc, StringRef launch, ValueRange operands);
   Value getWordAddress(Location loc, Value words, int64_t number);

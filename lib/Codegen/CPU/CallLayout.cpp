@@ -11,17 +11,18 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes)
-    : abi(abi), arguments(abi.getInputs()), sharedBytes(sharedBytes) {
+CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes,
+                       ArrayRef<int64_t> scratchBytes)
+    : abi(abi), arguments(abi.getInputs()), scratchBytes(scratchBytes),
+      sharedBytes(sharedBytes) {
   llvm::append_range(arguments, abi.getOutputs());
-  numWords = getSizeWord(abi.getSizes().size());
+  numWords = getTermWord(abi.getTerms().size());
   for (unsigned i = 0; i < arguments.size(); ++i) {
     strideWords.push_back(numWords);
     if (RankedTensorType tensor = getTensor(i))
       numWords += std::max<int64_t>(tensor.getRank() - 1, 0);
   }
-  if (sharedBytes)
-    ++numWords;
+  numWords += 2;
 }
 
 SmallVector<int64_t> CallLayout::getDimWords(unsigned argument) const {
@@ -36,4 +37,12 @@ SmallVector<int64_t> CallLayout::getDimWords(unsigned argument) const {
     sizes = sizes.drop_front();
   }
   return words;
+}
+
+int64_t CallLayout::getSymbolWord(int64_t symbol) const {
+  int64_t numSizes = abi.getSizes().size(), numInputs = abi.getInputs().size();
+  if (symbol < numSizes)
+    return getSizeWord(symbol);
+  symbol -= numSizes;
+  return symbol < numInputs ? symbol : getTermWord(symbol - numInputs);
 }

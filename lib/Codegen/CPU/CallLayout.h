@@ -14,12 +14,15 @@
 namespace mlir::posenc {
 
 /// Where a call's 64-bit words hold what: the inputs and outputs (an address or
-/// a scalar each), then the sizes, then for each tensor its strides in elements
-/// for all dimensions but the last, whose stride is 1; the last word is that of
-/// the memory that chunks share, if they do.
+/// a scalar each; f32 and f64 are their bits), then the sizes, then the terms
+/// that follow from them, then for each tensor its strides in elements for all
+/// dimensions but the last, whose stride is 1; then the address of the memory
+/// that chunks share, and that of the scratch of the first chunk, both of which
+/// some variants may not use.
 class CallLayout {
 public:
-  CallLayout(AbiAttr abi, int64_t sharedBytes);
+  /// `scratchBytes` are those of each buffer of a chunk's scratch.
+  CallLayout(AbiAttr abi, int64_t sharedBytes, ArrayRef<int64_t> scratchBytes);
 
   AbiAttr getAbi() const { return abi; }
   /// The inputs, then the outputs.
@@ -31,13 +34,21 @@ public:
   int64_t getSizeWord(int64_t number) const {
     return arguments.size() + number;
   }
+  int64_t getTermWord(int64_t number) const {
+    return getSizeWord(abi.getSizes().size()) + number;
+  }
+  /// The word of a symbol of the signature's terms, relations and bounds.
+  int64_t getSymbolWord(int64_t symbol) const;
   /// The word of the first stride of a tensor.
   int64_t getStridesWord(unsigned argument) const {
     return strideWords[argument];
   }
+  int64_t getSharedWord() const { return numWords - 2; }
+  int64_t getScratchWord() const { return numWords - 1; }
   int64_t getNumWords() const { return numWords; }
   /// 0 if chunks share nothing.
   int64_t getSharedBytes() const { return sharedBytes; }
+  ArrayRef<int64_t> getScratchBytes() const { return scratchBytes; }
   /// For each dimension of a tensor the word that holds its size, or -1 if the
   /// size is static.
   SmallVector<int64_t> getDimWords(unsigned argument) const;
@@ -45,7 +56,7 @@ public:
 private:
   AbiAttr abi;
   SmallVector<ArgAttr> arguments;
-  SmallVector<int64_t> strideWords;
+  SmallVector<int64_t> strideWords, scratchBytes;
   int64_t numWords, sharedBytes;
 };
 

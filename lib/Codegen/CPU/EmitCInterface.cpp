@@ -18,19 +18,56 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Says which entry of the library has the name of the symbol, or could have.
+static LogicalResult reportCollision(SymbolOpInterface symbol,
+                                     StringRef prefix) {
+  StringRef name = symbol.getName();
+  auto module = symbol->getParentOfType<ModuleOp>();
+  auto findFunction = [&]() -> StringRef {
+    for (StringRef suffix : {StringRef(), StringRef(kTensorSuffix),
+                             StringRef(kCudaSuffix), StringRef(kVulkanSuffix),
+                             StringRef(kWorkspaceSuffix)})
+      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
+        std::string entry =
+            getEntrySymbol(prefix, kernel.getName()) + suffix.str();
+        if (kernel->hasAttr(PosencDialect::kAbiAttrName) &&
+            (name == entry ||
+             name == getFfiEntrySymbol(prefix, kernel.getName())))
+          return kernel.getName();
+      }
+    return "";
+  };
+  InFlightDiagnostic error = symbol->emitError()
+                             << "symbol '" << name << "' collides with ";
+  if (StringRef function = findFunction(); !function.empty())
+    error << "the entry '" << name << "' that the library has for function '"
+          << function << "'";
+  else
+    error << "the library's own symbols, which begin with '" << prefix << "_'";
+  return error << ": rename it, or change the prefix '" << prefix
+               << "', which is the name of the output";
+}
+
 /// Makes the functions of the input internal: they are reached through the
 /// entries only, and must not take the name of one.
 static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
                                    bool hasDots) {
   for (Operation &op : *module.getBody()) {
     auto symbol = dyn_cast<SymbolOpInterface>(op);
-    if (symbol && (isExportedSymbol(prefix, symbol.getName()) ||
-                   (!hasDots && symbol.getName().contains('.'))))
+    if (symbol && isExportedSymbol(prefix, symbol.getName()))
+      return reportCollision(symbol, prefix);
+    if (symbol && !hasDots && symbol.getName().contains('.'))
       return op.emitError() << "symbol '" << symbol.getName()
-                            << "' collides with the library's own";
-    if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op))
-      if (!function.isExternal())
-        function.setLinkage(LLVM::Linkage::Internal);
+                            << "' collides with the library's own: those have "
+                               "dots in their names";
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    if (!function)
+      continue;
+    if (!function.isExternal())
+      function.setLinkage(LLVM::Linkage::Internal);
+    // The signature has them; the translation to LLVM IR would warn of each.
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, PosencDialect::kNameAttrName);
   }
   return success();
 }
@@ -51,6 +88,13 @@ struct EmitCInterface final
       return signalPassFailure();
     }
     SmallVector<KernelFunction> kernels = getKernels(module);
+    for (const auto *list : {&sharedBytes, &scratchBytes}) {
+      if (list->empty() || list->size() == kernels.size())
+        continue;
+      module.emitError() << "expected a number of bytes for each of "
+                         << kernels.size() << " kernels, got " << list->size();
+      return signalPassFailure();
+    }
     SmallVector<std::pair<LLVM::LLVMFuncOp, CallLayout>> functions;
     CInterfaceEmitter emitter(module, prefix, features, gpu);
     for (auto [kernel, abi] : kernels) {
@@ -59,19 +103,30 @@ struct EmitCInterface final
         kernel.emitError("expected a kernel in the LLVM dialect");
         return signalPassFailure();
       }
-      for (StringRef suffix : {kTensorSuffix, kCudaSuffix, kVulkanSuffix}) {
+      for (StringRef suffix :
+           {kTensorSuffix, kCudaSuffix, kVulkanSuffix, kWorkspaceSuffix}) {
         StringRef name = function.getName();
-        if (!name.consume_back(suffix) || !module.lookupSymbol(name))
+        Operation *other =
+            name.consume_back(suffix) ? module.lookupSymbol(name) : nullptr;
+        if (!other || (suffix == kWorkspaceSuffix &&
+                       !other->hasAttr(PosencDialect::kWorkspaceAttrName)))
           continue;
         function.emitError()
-            << "'" << function.getName()
-            << "' would have the name of an entry of '" << name << "'";
+            << "the entry '" << getEntrySymbol(prefix, function.getName())
+            << "' of function '" << function.getName()
+            << "' collides with one of function '" << name
+            << "', which has an entry with the suffix '" << suffix
+            << "': rename one of the functions";
         return signalPassFailure();
       }
       auto shared =
           function->getAttrOfType<IntegerAttr>(PosencDialect::kSharedAttrName);
+      auto scratch = function->getAttrOfType<DenseI64ArrayAttr>(
+          PosencDialect::kScratchAttrName);
       functions.push_back(
-          {function, CallLayout(abi, shared ? shared.getInt() : 0)});
+          {function,
+           CallLayout(abi, shared ? shared.getInt() : 0,
+                      scratch ? scratch.asArrayRef() : ArrayRef<int64_t>())});
       if (failed(emitter.check(function, functions.back().second)))
         return signalPassFailure();
     }
@@ -91,8 +146,14 @@ struct EmitCInterface final
     if (!entries && !gpu)
       return;
     emitter.declarePrelude();
-    for (auto &[function, layout] : functions) {
-      emitter.emitDescription(function, layout);
+    for (auto [number, entry] : llvm::enumerate(functions)) {
+      auto &[function, layout] = entry;
+      KernelMemory memory = getKernelMemory(function);
+      if (!sharedBytes.empty())
+        memory.sharedBytes = sharedBytes[number];
+      if (!scratchBytes.empty())
+        memory.scratchBytes = scratchBytes[number];
+      emitter.emitDescription(function, layout, memory);
       if (cuda && gpu)
         emitter.emitCudaEntry(function, layout);
       if (vulkanBytes && gpu)
@@ -102,6 +163,8 @@ struct EmitCInterface final
       emitter.emitPlainEntry(function, layout);
       emitter.emitTensorEntry(function, layout);
       emitter.emitFfiEntry(function, layout);
+      if (function->hasAttr(PosencDialect::kWorkspaceAttrName))
+        emitter.emitWorkspaceEntry(function, layout);
     }
     if (!entries)
       return;

@@ -54,17 +54,19 @@ void CInterfaceEmitter::declarePrelude() {
   declare(kLaunchTensorsSymbol, i32, {pointer, pointer, pointer, pointer, i64});
   declare(kLaunchFfiSymbol, i32,
           {pointer, pointer, i32, pointer, pointer, pointer});
+  declare(kGetWorkspaceSymbol, i64, {pointer, pointer});
   declare(kSetParallelForSymbol, nothing, {pointer, pointer});
   declare(kRunSharedSymbol, nothing, {pointer, pointer});
+  declare(kRunSmallSharedSymbol, nothing, {pointer, pointer});
 }
 
 SmallVector<Type>
 CInterfaceEmitter::getArgumentTypes(const CallLayout &layout) {
   SmallVector<Type> types;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments()))
-    types.push_back(layout.getTensor(number)      ? pointer
-                    : arg.getType().isInteger(32) ? i32
-                                                  : i64);
+    types.push_back(layout.getTensor(number)  ? pointer
+                    : arg.getType().isIndex() ? i64
+                                              : arg.getType());
   return types;
 }
 
@@ -74,7 +76,10 @@ CInterfaceEmitter::createArgumentWords(Location loc, ValueRange arguments) {
   for (Value value : arguments) {
     if (value.getType() == pointer)
       value = LLVM::PtrToIntOp::create(builder, loc, i64, value);
-    else if (value.getType() == i32)
+    if (auto type = dyn_cast<FloatType>(value.getType()))
+      value = LLVM::BitcastOp::create(
+          builder, loc, builder.getIntegerType(type.getWidth()), value);
+    if (value.getType() == i32)
       value = LLVM::SExtOp::create(builder, loc, i64, value);
     words.push_back(value);
   }
@@ -96,9 +101,21 @@ Value CInterfaceEmitter::getDescription(LLVM::LLVMFuncOp kernel) {
   return address(kernel.getLoc(), (kernel.getName() + ".description").str());
 }
 
-Block *CInterfaceEmitter::createEntry(StringRef name, ArrayRef<Type> types) {
-  LLVM::LLVMFuncOp entry =
-      createFunction(name, i32, types, LLVM::Linkage::External);
+Value CInterfaceEmitter::createWords(LLVM::LLVMFuncOp kernel,
+                                     const CallLayout &layout, ValueRange words,
+                                     Value workspace) {
+  Location loc = kernel.getLoc();
+  Value result = createArray(loc, layout.getNumWords(), words);
+  if (workspace)
+    LLVM::StoreOp::create(builder, loc, workspace,
+                          getWordAddress(loc, result, layout.getScratchWord()));
+  return result;
+}
+
+Block *CInterfaceEmitter::createEntry(StringRef name, ArrayRef<Type> types,
+                                      Type result) {
+  LLVM::LLVMFuncOp entry = createFunction(name, result ? result : i32, types,
+                                          LLVM::Linkage::External);
   Block *block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   return block;
@@ -118,6 +135,9 @@ void CInterfaceEmitter::emitPlainEntry(LLVM::LLVMFuncOp kernel,
   SmallVector<Type> types = getArgumentTypes(layout);
   size_t numArguments = types.size();
   types.append(llvm::count(sizes, -1), i64);
+  bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+  if (hasWorkspace)
+    types.push_back(pointer);
   Block *block = createEntry(getEntrySymbol(prefix, kernel.getName()), types);
 
   SmallVector<Value> words =
@@ -125,12 +145,37 @@ void CInterfaceEmitter::emitPlainEntry(LLVM::LLVMFuncOp kernel,
   ArrayRef<BlockArgument> given =
       block->getArguments().drop_front(numArguments);
   for (int64_t size : sizes) {
-    words.push_back(size < 0 ? Value(given.front()) : words[size]);
-    given = given.drop_front(size < 0);
+    // What follows from others, the prelude fills in.
+    words.push_back(size == -1  ? Value(given.front())
+                    : size < -1 ? constant(loc, -1)
+                                : words[size]);
+    given = given.drop_front(size == -1);
   }
-  finishEntry(
-      loc, kLaunchSymbol,
-      {getDescription(kernel), createArray(loc, layout.getNumWords(), words)});
+  finishEntry(loc, kLaunchSymbol,
+              {getDescription(kernel),
+               createWords(kernel, layout, words,
+                           hasWorkspace ? Value(given.front()) : Value())});
+}
+
+void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
+                                           const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  ArrayRef<int64_t> sizes = layout.getAbi().getSizes();
+  SmallVector<Type> types(llvm::count(sizes, -1), i64);
+  Block *block = createEntry(getWorkspaceSymbol(prefix, kernel.getName()),
+                             types, /*result=*/i64);
+  // Arguments are not known, nor sizes that scalars give.
+  SmallVector<Value> words(layout.getArguments().size(), constant(loc, 0));
+  ArrayRef<BlockArgument> given = block->getArguments();
+  for (int64_t size : sizes) {
+    words.push_back(size == -1 ? Value(given.front()) : constant(loc, 0));
+    given = given.drop_front(size == -1);
+  }
+  auto bytes = LLVM::CallOp::create(
+      builder, loc, TypeRange(i64), kGetWorkspaceSymbol,
+      ValueRange{getDescription(kernel),
+                 createWords(kernel, layout, words, /*workspace=*/nullptr)});
+  LLVM::ReturnOp::create(builder, loc, bytes.getResult());
 }
 
 SmallVector<Value> CInterfaceEmitter::beginTensorEntry(LLVM::LLVMFuncOp kernel,
@@ -140,14 +185,19 @@ SmallVector<Value> CInterfaceEmitter::beginTensorEntry(LLVM::LLVMFuncOp kernel,
   Location loc = kernel.getLoc();
   SmallVector<Type> types = getArgumentTypes(layout);
   size_t numArguments = types.size();
+  bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+  if (hasWorkspace)
+    types.push_back(pointer);
   llvm::append_range(types, more);
   Block *block = createEntry(symbol, types);
   SmallVector<Value> words =
       createArgumentWords(loc, block->getArguments().take_front(numArguments));
+  ArrayRef<BlockArgument> rest = block->getArguments().drop_front(numArguments);
+  Value workspace = hasWorkspace ? Value(rest.front()) : Value();
   SmallVector<Value> operands{getDescription(kernel),
                               createArray(loc, words.size(), words),
-                              createArray(loc, layout.getNumWords(), {})};
-  llvm::append_range(operands, block->getArguments().drop_front(numArguments));
+                              createWords(kernel, layout, {}, workspace)};
+  llvm::append_range(operands, rest.drop_front(hasWorkspace));
   return operands;
 }
 
@@ -194,12 +244,12 @@ void CInterfaceEmitter::emitFfiEntry(LLVM::LLVMFuncOp kernel,
 
 void CInterfaceEmitter::emitMetadata(StringRef metadata) {
   Location loc = module.getLoc();
-  createText("metadata.text", metadata.str() + '\0');
+  createText(kMetadataSymbol, metadata.str() + '\0');
   LLVM::LLVMFuncOp function =
       createFunction(getEntrySymbol(prefix, kMetadataName), pointer, {},
                      LLVM::Linkage::External);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  LLVM::ReturnOp::create(builder, loc, address(loc, "metadata.text"));
+  LLVM::ReturnOp::create(builder, loc, address(loc, kMetadataSymbol));
 }
 
 void CInterfaceEmitter::emitSetParallelFor() {

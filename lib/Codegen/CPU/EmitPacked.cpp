@@ -25,10 +25,12 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
       types.append({pointer, pointer});
       types.append(1 + 2 * tensor.getRank(), i64);
     } else {
-      types.push_back(arg.getType().isInteger(32) ? arg.getType() : i64);
+      types.push_back(arg.getType().isIndex() ? i64 : arg.getType());
     }
   }
-  if (layout.getSharedBytes()) {
+  size_t numBuffers =
+      layout.getScratchBytes().size() + (layout.getSharedBytes() ? 1 : 0);
+  for (size_t i = 0; i < numBuffers; ++i) {
     types.append({pointer, pointer});
     types.append(3, i64);
   }
@@ -83,13 +85,30 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   Block *entry = packed.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   Value words = entry->getArgument(0);
+  auto isAfterAll = [&]() -> Value {
+    return LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq,
+                                entry->getArgument(1), entry->getArgument(2));
+  };
+  if (!isGpu && !layout.getSharedBytes()) {
+    // Where another variant has something to do after all chunks, this one is
+    // called then, too.
+    Block *done = builder.createBlock(&packed.getBody());
+    LLVM::ReturnOp::create(builder, loc, ValueRange());
+    Block *work = builder.createBlock(&packed.getBody());
+    builder.setInsertionPointToEnd(entry);
+    LLVM::CondBrOp::create(builder, loc, isAfterAll(), done, work);
+    builder.setInsertionPointToStart(work);
+  }
   SmallVector<Value> operands;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     Value word = loadWord(loc, words, number);
     RankedTensorType tensor = layout.getTensor(number);
     if (!tensor) {
-      if (arg.getType().isInteger(32))
+      Type type = arg.getType();
+      if (type.isInteger(32) || type.isF32())
         word = LLVM::TruncOp::create(builder, loc, i32, word);
+      if (isa<FloatType>(type))
+        word = LLVM::BitcastOp::create(builder, loc, type, word);
       operands.push_back(word);
       continue;
     }
@@ -105,12 +124,34 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     if (tensor.getRank() > 0)
       operands.push_back(constant(loc, 1));
   }
-  if (int64_t bytes = layout.getSharedBytes()) {
-    Value data = LLVM::IntToPtrOp::create(
-        builder, loc, pointer, loadWord(loc, words, layout.getNumWords() - 1));
-    // Of f32.
-    operands.append({data, data, constant(loc, 0), constant(loc, bytes / 4),
-                     constant(loc, 1)});
+  auto addBuffer = [&](Value address, int64_t size) {
+    Value data = LLVM::IntToPtrOp::create(builder, loc, pointer, address);
+    operands.append(
+        {data, data, constant(loc, 0), constant(loc, size), constant(loc, 1)});
+  };
+  if (int64_t bytes = layout.getSharedBytes()) // of f32
+    addBuffer(loadWord(loc, words, layout.getSharedWord()), bytes / 4);
+  if (!layout.getScratchBytes().empty()) {
+    // What comes after all chunks has the scratch of the first.
+    Value chunk = entry->getArgument(1), total = constant(loc, 0);
+    for (int64_t bytes : layout.getScratchBytes())
+      total = LLVM::AddOp::create(builder, loc, total, constant(loc, bytes));
+    Value number = LLVM::SelectOp::create(builder, loc, isAfterAll(),
+                                          constant(loc, 0), chunk);
+    Value address = LLVM::AddOp::create(
+        builder, loc, loadWord(loc, words, layout.getScratchWord()),
+        LLVM::MulOp::create(builder, loc, number, total));
+    for (int64_t bytes : layout.getScratchBytes()) {
+      // As LLVM knows of memory on the stack.
+      unsigned argument = operands.size() + 1;
+      kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        builder.getUnitAttr());
+      kernel.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(64));
+      addBuffer(address, bytes);
+      address =
+          LLVM::AddOp::create(builder, loc, address, constant(loc, bytes));
+    }
   }
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});

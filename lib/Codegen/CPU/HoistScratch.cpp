@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/Support/CheckedArithmetic.h"
@@ -20,6 +22,7 @@ namespace mlir::posenc {
 } // namespace mlir::posenc
 
 using namespace mlir;
+using namespace mlir::posenc;
 
 /// More than this is not a tile's scratch; nor are all of them together.
 static constexpr int64_t kMaxBytes = int64_t{64} << 10;
@@ -92,6 +95,19 @@ static void hoist(RewriterBase &rewriter, memref::AllocOp alloc, Block &entry,
                                               alloc.getDynamicSizes());
 }
 
+/// The most bytes of all buffers together: where the module limits the stack, a
+/// part of that, as functions call each other. Those of a function with a
+/// workspace do not stay on the stack.
+static int64_t getMaxTotalBytes(FunctionOpInterface function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  auto limit = module ? module->getAttrOfType<IntegerAttr>(
+                            PosencDialect::kStackLimitAttrName)
+                      : IntegerAttr();
+  if (!limit || function->hasAttr(PosencDialect::kWorkspaceAttrName))
+    return kMaxTotalBytes;
+  return std::min(kMaxTotalBytes, limit.getInt() / 4);
+}
+
 namespace {
 struct HoistScratch final
     : mlir::posenc::impl::PosencHoistScratchPassBase<HoistScratch> {
@@ -101,10 +117,10 @@ struct HoistScratch final
     if (getOperation().isExternal())
       return;
     SmallVector<std::pair<memref::AllocOp, int64_t>> allocs;
-    int64_t total = 0;
+    int64_t total = 0, most = getMaxTotalBytes(getOperation());
     getOperation()->walk([&](memref::AllocOp alloc) {
       std::optional<int64_t> bytes = getMaxBytes(alloc);
-      if (!bytes || total + *bytes > kMaxTotalBytes || !staysInBlock(alloc))
+      if (!bytes || total + *bytes > most || !staysInBlock(alloc))
         return;
       total += *bytes;
       allocs.push_back({alloc, *bytes});

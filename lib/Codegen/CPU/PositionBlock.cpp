@@ -42,10 +42,11 @@ static constexpr uint64_t kFewRowBytes = 4 << 10;
 LogicalResult mlir::posenc::checkPositionsPerBlock(Operation *op,
                                                    const Tuning &tuning) {
   constexpr uint64_t most = 64;
-  if (tuning.blockPositions >= 1 && tuning.blockPositions <= most)
-    return success();
-  return op->emitOpError("cannot have blocks of ")
-         << tuning.blockPositions << " positions: expected 1 to " << most;
+  for (uint64_t positions : {tuning.blockPositions, tuning.smallBlockPositions})
+    if (positions < 1 || positions > most)
+      return op->emitOpError("cannot have blocks of ")
+             << positions << " positions: expected 1 to " << most;
+  return success();
 }
 
 bool mlir::posenc::areRowsApart(PositionalOpInterface op) {
@@ -84,7 +85,14 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
       isWhole ? tuning.blockBelow : std::min(tuning.blockBelow, kFewRowBytes);
   std::optional<int64_t> bytes = getRowBytes(op);
   bool hasFewRows = bytes && uint64_t(*bytes) <= mostBytes;
-  return hasFewRows ? limit(tuning.blockPositions) : 1;
+  if (!hasFewRows)
+    return 1;
+  int64_t positions = limit(tuning.blockPositions);
+  // Rows of a small block are too near each other to be taken from several
+  // places.
+  if (uint64_t(positions * *bytes) < tuning.streamBlockBytes)
+    positions = std::min<int64_t>(positions, tuning.smallBlockPositions);
+  return positions;
 }
 
 int64_t mlir::posenc::getPositionsPerTile(PositionalOpInterface op,

@@ -57,19 +57,11 @@ struct PositionBlock {
 };
 } // namespace
 
-/// Where a block of positions has so many bytes, its rows are taken from four
-/// places in turn: memory that is read and written at several is a fifth faster
-/// than at one, if they are far enough from each other. What is asked for is a
-/// row or two ahead: where a row begins is what the processor does not guess.
-static constexpr int64_t kStreams = 4, kStreamedBlockBytes = 64 << 10,
-                         kAhead = 512;
-
-/// Elements of 16 bits take nearly as long to round as to be written past the
-/// cache, so that no load may wait: from two places, asked for so far ahead.
-static constexpr int64_t kNarrowStreams = 2, kNarrowAhead = 3 << 10;
-
+/// Whether the rows of a block are taken from several places in turn, which
+/// pays where these are far enough from each other: memory that is read and
+/// written at several places can be a fifth faster than at one.
 static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
-                             int64_t positions) {
+                             int64_t positions, uint64_t leastBytes) {
   int64_t bytes = positions * type.getElementTypeBitWidth() / 8;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     if (llvm::is_contained(loopDims, dim))
@@ -78,7 +70,7 @@ static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
       return false;
     bytes *= size;
   }
-  return bytes >= kStreamedBlockBytes;
+  return uint64_t(bytes) >= leastBytes;
 }
 
 /// Emits `body` for the numbers below `count` and, for each, all indices of
@@ -110,7 +102,8 @@ static void forEachInStreams(
 static void rotateRows(OpBuilder &builder, Location loc,
                        const RowRotation &rotation, ValueRange inputs,
                        ValueRange inits, ArrayRef<int64_t> dims,
-                       const PositionBlock &block, Access access) {
+                       const PositionBlock &block, const Tuning &tuning,
+                       Access access) {
   for (auto [input, init] : llvm::zip_equal(inputs, inits)) {
     int64_t rows = cast<MemRefType>(input.getType()).getRank() - 1;
     SmallVector<int64_t> rowDims;
@@ -121,16 +114,19 @@ static void rotateRows(OpBuilder &builder, Location loc,
       rowDims.push_back(dim);
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
-    bool inStreams = block.count && access != Access::Cached &&
-                     !(block.rowsAreApart && sizes.empty()) &&
-                     rotation.isOfWholeRows(cast<MemRefType>(init.getType())) &&
-                     isTakenInStreams(cast<MemRefType>(init.getType()), dims,
-                                      block.positions);
-    bool isNarrow = access == Access::Streamed &&
-                    getElementTypeOrSelf(init).getIntOrFloatBitWidth() == 16;
+    auto type = cast<MemRefType>(init.getType());
+    // Elements of 16 bits take nearly as long to round as to be written past
+    // the cache.
+    RowPolicy policy = RowPolicy::get(
+        tuning, access,
+        /*isNarrow=*/type.getElementType().getIntOrFloatBitWidth() == 16);
+    bool inStreams =
+        block.count && policy.streams > 1 &&
+        !(block.rowsAreApart && sizes.empty()) &&
+        rotation.isOfWholeRows(type) &&
+        isTakenInStreams(type, dims, block.positions, tuning.streamBlockBytes);
     RowRotation mine =
-        inStreams ? rotation.withPrefetch(isNarrow ? kNarrowAhead : kAhead)
-                  : rotation;
+        rotation.withPrefetch(inStreams ? policy.streamAhead : policy.distance);
     auto rotate = [&, input = input, init = init](OpBuilder &b, Location l,
                                                   Value slot,
                                                   ValueRange rowIndices) {
@@ -142,16 +138,16 @@ static void rotateRows(OpBuilder &builder, Location loc,
         at[dim] = index;
       mine.at(slot).rotateRow(b, l, input, init, at, access);
     };
-    int64_t numStreams = isNarrow ? kNarrowStreams : kStreams;
     if (inStreams && !block.rowsAreApart) {
-      forEachInStreams(builder, loc, block.count, numStreams, sizes, rotate);
+      forEachInStreams(builder, loc, block.count, policy.streams, sizes,
+                       rotate);
       continue;
     }
     if (inStreams) {
       Value count = sizes.pop_back_val();
       sizes.push_back(block.count);
       forEachInStreams(
-          builder, loc, count, numStreams, sizes,
+          builder, loc, count, policy.streams, sizes,
           [&](OpBuilder &b, Location l, Value row, ValueRange indices) {
             SmallVector<Value> rowIndices(indices.drop_back());
             rowIndices.push_back(row);
@@ -195,10 +191,18 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
       forEachIndex(b, l, block.count, fillSlot);
     else
       fillSlot(b, l, Value(arith::ConstantIndexOp::create(b, l, 0)));
-    chooseAccess(b, l, inputs, inits, target, rotation.canStream(),
+    // Lanes that are not rotated are gaps between rows.
+    bool areWhole = llvm::all_of(inits, [&](Value init) {
+      return rotation.isOfWholeRows(cast<MemRefType>(init.getType()));
+    });
+    std::optional<int64_t> inOrderFrom;
+    if (areWhole && !areRowsApart(op) && !dims.empty())
+      inOrderFrom = dims.back();
+    chooseAccess(b, l, inputs, inits, target, rotation.canStream(), inOrderFrom,
+                 /*inBlocks=*/positionsPerBlock > 1,
                  [&](OpBuilder &b2, Location l2, Access access) {
                    rotateRows(b2, l2, rotation, inputs, inits, dims, block,
-                              access);
+                              target, access);
                  });
   };
   if (positionsPerBlock == 1)
@@ -309,6 +313,7 @@ struct ConvertPosencRopeToVector final
     : mlir::posenc::impl::ConvertPosencRopeToVectorPassBase<
           ConvertPosencRopeToVector> {
   using Base::Base;
+  friend struct mlir::posenc::VectorTarget;
 
   void runOnOperation() override {
     SmallVector<Operation *> operations;
@@ -316,9 +321,8 @@ struct ConvertPosencRopeToVector final
       if (isa<RopeOp, RotateOp, SincosOp>(op))
         operations.push_back(op);
     });
-    VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
-                         streamTablesFrom, blockPositions, blockBelow},
-                        vectorBytes};
+    VectorTarget target = VectorTarget::get(*this);
+    target.vectorBytes = target.getRowVectorBytes();
     for (Operation *op : operations) {
       if (failed(checkConvertible(op, target)) ||
           failed(checkPositionsPerBlock(op, target)))

@@ -46,13 +46,13 @@ struct ConvertPosencSinusoidalToVector final
     : mlir::posenc::impl::ConvertPosencSinusoidalToVectorPassBase<
           ConvertPosencSinusoidalToVector> {
   using Base::Base;
+  friend struct mlir::posenc::VectorTarget;
 
   void runOnOperation() override {
     SmallVector<SinusoidalOp> operations;
     getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
-    VectorTarget target{{prefetchDistance, prefetchFrom, streamFrom,
-                         streamTablesFrom, blockPositions, blockBelow},
-                        vectorBytes};
+    VectorTarget target = VectorTarget::get(*this);
+    target.vectorBytes = target.getRowVectorBytes();
     for (SinusoidalOp op : operations) {
       if (failed(checkConvertible(op, target)))
         return signalPassFailure();

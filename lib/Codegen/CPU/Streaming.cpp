@@ -20,6 +20,27 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
+RowPolicy RowPolicy::get(const Tuning &tuning, Access access, bool isNarrow) {
+  auto make = [](uint64_t streams, uint64_t distance, uint64_t ahead) {
+    return RowPolicy{streams, distance, distance > 0 ? ahead : 0};
+  };
+  switch (access) {
+  case Access::Cached:
+    return {};
+  case Access::InOrder:
+    return make(tuning.streamsInOrder, tuning.prefetchInOrder,
+                tuning.streamAhead);
+  case Access::Streamed:
+    if (isNarrow)
+      return make(tuning.narrowStreams, tuning.prefetchDistance,
+                  tuning.narrowAhead);
+    break;
+  case Access::Prefetched:
+    break;
+  }
+  return make(tuning.streams, tuning.prefetchDistance, tuning.streamAhead);
+}
+
 Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
                             ValueRange indices, int64_t length,
                             const VectorTarget &target, Access access) {
@@ -37,7 +58,7 @@ Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
         builder, loc, index,
         arith::ConstantIndexOp::create(builder, loc, elements));
     memref::PrefetchOp::create(builder, loc, memref, ahead,
-                               /*isWrite=*/false, /*localityHint=*/3,
+                               /*isWrite=*/false, target.getLocalityHint(),
                                /*isDataCache=*/true);
   }
   Type element = getElementTypeOrSelf(memref.getType());
@@ -109,9 +130,49 @@ static Value areRowsAligned(OpBuilder &builder, Location loc, Value memref,
                                constant(0));
 }
 
+/// Whether a tensor is contiguous from a dimension on.
+static Value isContiguous(OpBuilder &builder, Location loc, Value memref,
+                          int64_t from) {
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(builder, loc, memref);
+  Value result = arith::ConstantIntOp::create(builder, loc, 1, 1);
+  Value expected;
+  for (int64_t dim = metadata.getStrides().size() - 2; dim >= from; --dim) {
+    Value size = getDimSize(builder, loc, memref, dim + 1);
+    expected = expected
+                   ? builder.createOrFold<arith::MulIOp>(loc, expected, size)
+                   : size;
+    Value isDense =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                              metadata.getStrides()[dim], expected);
+    result = arith::AndIOp::create(builder, loc, result, isDense);
+  }
+  return result;
+}
+
+/// Whether all outputs are their inputs, with rows that follow one another from
+/// a dimension on.
+static Value areInOrder(OpBuilder &builder, Location loc, ValueRange inputs,
+                        ValueRange outputs, int64_t from) {
+  Value result = arith::ConstantIntOp::create(builder, loc, 1, 1);
+  auto require = [&](Value condition) {
+    result = arith::AndIOp::create(builder, loc, result, condition);
+  };
+  for (auto [input, output] : llvm::zip_equal(inputs, outputs)) {
+    require(isContiguous(builder, loc, output, from));
+    if (input != output)
+      require(
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                getAddress(builder, loc, getWhole(input)),
+                                getAddress(builder, loc, getWhole(output))));
+  }
+  return result;
+}
+
 void mlir::posenc::chooseAccess(
     OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,
     const VectorTarget &target, bool mayStream,
+    std::optional<int64_t> inOrderFrom, bool inBlocks,
     function_ref<void(OpBuilder &, Location, Access access)> body) {
   // Tables are computed from nothing that is as large.
   uint64_t streamFrom =
@@ -126,11 +187,25 @@ void mlir::posenc::chooseAccess(
     return arith::CmpIOp::create(b, l, arith::CmpIPredicate::uge, bytes,
                                  arith::ConstantIndexOp::create(b, l, limit));
   };
-  auto emit = [&](OpBuilder &b, Location l, Access access) {
-    body(b, l, access);
-    scf::YieldOp::create(b, l);
+  using Emit = function_ref<void(OpBuilder &, Location)>;
+  auto emitIf = [](OpBuilder &b, Location l, Value condition, Emit then,
+                   Emit otherwise) {
+    auto yielding = [](Emit emit) {
+      return [emit](OpBuilder &b2, Location l2) {
+        emit(b2, l2);
+        scf::YieldOp::create(b2, l2);
+      };
+    };
+    scf::IfOp::create(b, l, condition, yielding(then), yielding(otherwise));
   };
+
+  mayStream &= streamFrom > 0 && llvm::none_of(outputs, [&](Value output) {
+                 return llvm::is_contained(inputs, output);
+               });
+  // Past the cache, if outputs are large, aligned and no inputs.
   auto emitStreamed = [&](OpBuilder &b, Location l, Access otherwise) {
+    if (!mayStream)
+      return body(b, l, otherwise);
     Value fits = reaches(b, l, streamFrom);
     auto require = [&](Value condition) {
       fits = arith::AndIOp::create(b, l, fits, condition);
@@ -139,29 +214,34 @@ void mlir::posenc::chooseAccess(
       require(areRowsAligned(b, l, getWhole(output), target.vectorBytes));
     for (auto [input, output] : llvm::zip(inputs, outputs))
       require(areDifferentBuffers(b, l, getWhole(input), getWhole(output)));
-    scf::IfOp::create(
+    emitIf(
         b, l, fits,
-        [&](OpBuilder &b2, Location l2) { emit(b2, l2, Access::Streamed); },
-        [&](OpBuilder &b2, Location l2) { emit(b2, l2, otherwise); });
+        [&](OpBuilder &b2, Location l2) { body(b2, l2, Access::Streamed); },
+        [&](OpBuilder &b2, Location l2) { body(b2, l2, otherwise); });
   };
-  mayStream &= streamFrom > 0 && llvm::none_of(outputs, [&](Value output) {
-                 return llvm::is_contained(inputs, output);
-               });
-  if (inputs.empty()) {
-    if (mayStream)
-      return emitStreamed(builder, loc, Access::Cached);
-    return body(builder, loc, Access::Cached);
-  }
-  if (target.prefetchDistance == 0)
-    return body(builder, loc, Access::Cached);
-  scf::IfOp::create(
-      builder, loc, reaches(builder, loc, target.prefetchFrom),
-      [&](OpBuilder &b, Location l) {
-        if (mayStream)
-          emitStreamed(b, l, Access::Prefetched);
-        else
-          body(b, l, Access::Prefetched);
-        scf::YieldOp::create(b, l);
-      },
-      [&](OpBuilder &b, Location l) { emit(b, l, Access::Cached); });
+  if (inputs.empty())
+    return emitStreamed(builder, loc, Access::Cached);
+
+  auto getPolicy = [&](Access access) {
+    RowPolicy policy = RowPolicy::get(target, access, /*isNarrow=*/false);
+    return inBlocks ? policy : RowPolicy{1, policy.distance, 0};
+  };
+  // Policies that are the same need no code of their own.
+  auto simplify = [&](Access access) {
+    return getPolicy(access) == RowPolicy() ? Access::Cached : access;
+  };
+  Access apart = simplify(Access::Prefetched);
+  Access inOrder = simplify(Access::InOrder);
+  auto emitApart = [&](OpBuilder &b, Location l) { emitStreamed(b, l, apart); };
+  auto emitLarge = [&](OpBuilder &b, Location l) {
+    if (!inOrderFrom || getPolicy(inOrder) == getPolicy(apart))
+      return emitApart(b, l);
+    emitIf(
+        b, l, areInOrder(b, l, inputs, outputs, *inOrderFrom),
+        [&](OpBuilder &b2, Location l2) { body(b2, l2, inOrder); }, emitApart);
+  };
+  if (apart == Access::Cached && inOrder == Access::Cached)
+    return emitApart(builder, loc);
+  emitIf(builder, loc, reaches(builder, loc, target.prefetchFrom), emitLarge,
+         [&](OpBuilder &b, Location l) { body(b, l, Access::Cached); });
 }

@@ -29,9 +29,14 @@ void storeRow(OpBuilder &builder, Location loc, Value value, Value memref,
 /// `inputs` and `outputs` are views of, under the conditions that tell them
 /// apart at run time: size; `outputs` that are no input; alignment.
 /// `mayStream` is whether rows allow it; without inputs all is written anew.
+/// `inOrderFrom` is the dimension of the outputs from which on rows are visited
+/// in their order, if they are: rows in order have a policy of their own where
+/// the memory is contiguous from there on, as is seen at run time. `inBlocks`
+/// is whether rows may be taken from several places in turn.
 void chooseAccess(
     OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,
     const VectorTarget &target, bool mayStream,
+    std::optional<int64_t> inOrderFrom, bool inBlocks,
     function_ref<void(OpBuilder &, Location, Access access)> body);
 
 } // namespace mlir::posenc

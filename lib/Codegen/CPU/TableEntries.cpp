@@ -61,14 +61,19 @@ TableEntries::TableEntries(OpBuilder &builder, PositionalOpInterface op,
             TableUse::Entries, getOrder(numPairs, lanes, elementType, zipped)) {
 }
 
-/// As `joinBF16`, but half away from zero, which is less work.
+/// The words whose upper halves are entries rounded to bf16, half away from
+/// zero: less work than ties to even, which the error of an entry hides anyway.
+static Value roundEntries(OpBuilder &builder, Location loc, Value entries) {
+  ElementwiseBuilder b(builder, loc, entries);
+  return b.addi(b.cast<arith::BitcastOp>(builder.getI32Type(), entries),
+                b.i32(0x8000));
+}
+
+/// As `joinBF16`, but rounded by `roundEntries`.
 static Value joinEntries(OpBuilder &builder, Location loc, BF16Halves halves) {
-  auto round = [&](Value value) {
-    ElementwiseBuilder b(builder, loc, value);
-    return b.addi(b.cast<arith::BitcastOp>(builder.getI32Type(), value),
-                  b.i32(0x8000));
-  };
-  return joinRoundedBF16(builder, loc, {round(halves.even), round(halves.odd)});
+  return joinRoundedBF16(builder, loc,
+                         {roundEntries(builder, loc, halves.even),
+                          roundEntries(builder, loc, halves.odd)});
 }
 
 /// Entries in the order of the table, rounded and in the order of the row.
@@ -78,8 +83,15 @@ Value TableEntries::round(OpBuilder &builder, Location loc,
     return entries;
   auto type = cast<VectorType>(entries.getType());
   int64_t length = type.getNumElements();
-  if (!isSplit || length == 1)
+  if (!isSplit)
     return arith::TruncFOp::create(builder, loc, type.clone(element), entries);
+  if (length == 1) {
+    // Rounded as all others are, and as on GPUs.
+    ElementwiseBuilder b(builder, loc, entries);
+    Value bits = b.shru(roundEntries(builder, loc, entries), b.i32(16));
+    bits = b.cast<arith::TruncIOp>(builder.getI16Type(), bits);
+    return arith::BitcastOp::create(builder, loc, type.clone(element), bits);
+  }
   auto getHalf = [&](int64_t first) -> Value {
     return vector::ExtractStridedSliceOp::create(builder, loc, entries, first,
                                                  length / 2, 1);
@@ -260,6 +272,7 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
         });
   };
   chooseAccess(builder, loc, /*inputs=*/{}, outputs, target, mayStream,
+               /*inOrderFrom=*/std::nullopt, /*inBlocks=*/false,
                [&](OpBuilder &b, Location l, Access access) {
                  table.forEachPart(b, l,
                                    [&](OpBuilder &b2, Location l2,

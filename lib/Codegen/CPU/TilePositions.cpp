@@ -51,8 +51,8 @@ struct TilePositions final
         operations.push_back(op);
     });
     Tuning tuning;
-    tuning.blockPositions = blockPositions;
-    tuning.blockBelow = blockBelow;
+#define POSENC_TUNING(MEMBER, ...) tuning.MEMBER = MEMBER;
+#include "posenc/Target/Tuning.def"
     IRRewriter rewriter(&getContext());
     for (PositionalOpInterface op : operations) {
       if (failed(checkPositionsPerBlock(op, tuning)))

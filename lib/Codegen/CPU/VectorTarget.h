@@ -20,9 +20,25 @@ constexpr int64_t kLineBytes = 64;
 
 /// The options of the conversions to vectors; all sizes in bytes.
 struct VectorTarget : Tuning {
-  unsigned vectorBytes;
+  unsigned vectorBytes = 32;
   /// Whether products of pairs of bf16 are added to f32 by an instruction.
   bool hasBF16Dots = false;
+
+  /// What the options of a pass say, of which this class is a friend.
+  template <typename Pass> static VectorTarget get(const Pass &pass) {
+    VectorTarget target;
+#define POSENC_TUNING(MEMBER, ...) target.MEMBER = pass.MEMBER;
+#include "posenc/Target/Tuning.def"
+    target.vectorBytes = pass.vectorBytes;
+    return target;
+  }
+  /// Vectors of kernels whose bits do not depend on the number of lanes.
+  unsigned getRowVectorBytes() const {
+    return std::min<uint64_t>(vectorBytes, rowVectorBytes);
+  }
+  /// The locality of a memref.prefetch into `prefetchCache`: 3 is the first
+  /// level.
+  unsigned getLocalityHint() const { return 4 - prefetchCache; }
 };
 
 /// On an `scf.forall` whose work is what it reads, not what it writes.
@@ -34,14 +50,31 @@ constexpr llvm::StringLiteral kAfterAttrName = "after_all";
 constexpr llvm::StringLiteral kSharedAttrName = "shared";
 /// At most so much is shared.
 constexpr int64_t kSharedBytes = 144 << 10;
+/// Less than that has a frame of its own, of this size.
+constexpr int64_t kSmallSharedBytes = 64 << 10;
 
 /// How a row is read and written.
 enum class Access {
   Cached,
-  /// Reads ask for lines ahead of time.
+  /// Rows that follow one another and are rotated in place.
+  InOrder,
+  /// Reads of other rows ask for lines ahead of time.
   Prefetched,
   /// The same, and writes go past the cache.
   Streamed,
+};
+
+/// How rows are read: from how many places in turn, and how many bytes ahead of
+/// a load its line is prefetched, from one place and from several; 0 is not at
+/// all.
+struct RowPolicy {
+  uint64_t streams = 1, distance = 0, streamAhead = 0;
+
+  static RowPolicy get(const Tuning &tuning, Access access, bool isNarrow);
+  bool operator==(const RowPolicy &other) const {
+    return streams == other.streams && distance == other.distance &&
+           streamAhead == other.streamAhead;
+  }
 };
 
 } // namespace mlir::posenc

@@ -17,10 +17,13 @@ namespace mlir::posenc {
 /// Whether kernels for all GPUs can have the type in memory.
 bool isElementOnGpu(Type type);
 
+/// Whether an operation on scalars has the bits of the CPU on the GPU. Quotients
+/// and functions do on NVIDIA GPUs, but not on all devices for Vulkan.
+bool hasGpuForm(Operation *op, bool hasFunctions);
+
 /// Whether a GPU computes each element of what a linalg operation on memrefs
-/// writes alone, with the bits of the CPU: by sums, products and choices, but
-/// no quotients, which Vulkan does not round well.
-bool hasElementKernel(linalg::LinalgOp op);
+/// writes alone, with the bits of the CPU; see hasGpuForm.
+bool hasElementKernel(linalg::LinalgOp op, bool hasFunctions);
 
 /// Clones an operation on scalars into a kernel, where `mapping` has all of its
 /// operands. Arithmetic in 16 bits is in f32, and rounded; indices are i64, as

@@ -8,6 +8,7 @@
 
 #include "ElementKernel.h"
 #include "GpuKernel.h"
+#include "Math/ExpandMath.h"
 
 #include "posenc/Codegen/Passes.h"
 
@@ -41,7 +42,7 @@ bool mlir::posenc::isElementOnGpu(Type type) {
          type.isInteger(64) || type.isInteger(32);
 }
 
-static bool hasGpuForm(Operation *op) {
+bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
   if (isa<linalg::IndexOp, linalg::YieldOp, arith::ConstantOp>(op))
     return true;
   auto isKnown = [](Type type) {
@@ -55,6 +56,8 @@ static bool hasGpuForm(Operation *op) {
     return !isNarrowFloat(op->getResult(0).getType());
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
     return !isNarrowFloat(op->getResult(0).getType());
+  if (isa<arith::DivFOp>(op) || isa<math::MathDialect>(op->getDialect()))
+    return hasFunctions && (isa<arith::DivFOp>(op) || hasMathExpansion(op));
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
              arith::CmpFOp, arith::ExtFOp, arith::TruncFOp, arith::AddIOp,
              arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp,
@@ -63,7 +66,7 @@ static bool hasGpuForm(Operation *op) {
              arith::IndexCastOp, arith::IndexCastUIOp, arith::SelectOp>(op);
 }
 
-bool mlir::posenc::hasElementKernel(linalg::LinalgOp op) {
+bool mlir::posenc::hasElementKernel(linalg::LinalgOp op, bool hasFunctions) {
   if (!op.hasPureBufferSemantics() || op.getNumReductionLoops() ||
       op.getNumParallelLoops() != op.getNumLoops())
     return false;
@@ -85,7 +88,7 @@ bool mlir::posenc::hasElementKernel(linalg::LinalgOp op) {
     if (!isa<MemRefType>(input.getType()) && !isPassed(input))
       return false;
   for (Operation &inner : *op.getBlock()) {
-    if (!hasGpuForm(&inner) || inner.getNumRegions())
+    if (!hasGpuForm(&inner, hasFunctions) || inner.getNumRegions())
       return false;
     for (Value operand : inner.getOperands())
       if (operand.getParentBlock() != op.getBlock() && !isPassed(operand))
@@ -148,9 +151,10 @@ void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
     return;
   Type f32 = builder.getF32Type();
   builder.setInsertionPoint(clone);
+  // A constant stays one: as an exponent, it decides how a power is computed.
   for (OpOperand &operand : clone->getOpOperands())
     if (isNarrow(operand.get().getType()))
-      operand.set(arith::ExtFOp::create(builder, loc, f32, operand.get()));
+      operand.set(builder.createOrFold<arith::ExtFOp>(loc, f32, operand.get()));
   builder.setInsertionPointAfter(clone);
   for (auto [old, result] :
        llvm::zip_equal(op->getResults(), clone->getResults())) {
@@ -270,7 +274,7 @@ struct ConvertPosencElementsToGpu final
             builder, op->getLoc(), copy.getSource(), copy.getTarget()));
         copy.erase();
       } else if (auto loops = dyn_cast<linalg::LinalgOp>(op)) {
-        if (hasElementKernel(loops))
+        if (hasElementKernel(loops, /*hasFunctions=*/true))
           operations.push_back(loops);
       }
     });

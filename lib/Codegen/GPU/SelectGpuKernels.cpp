@@ -8,6 +8,7 @@
 
 #include "ElementKernel.h"
 #include "KernelPositions.h"
+#include "Math/ExpandMath.h"
 
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/Passes.h"
@@ -45,7 +46,7 @@ static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
 
 /// Whether an operation on memrefs is one that we have kernels for, or only
 /// says where they have their memory.
-static bool isSupported(Operation *op) {
+static bool isSupported(Operation *op, bool hasFunctions) {
   // Those that are released when the function ends.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
     return isa<func::FuncOp>(op->getParentOp()) &&
@@ -62,7 +63,7 @@ static bool isSupported(Operation *op) {
     bool isOfPositions =
         generic && generic.getDpsInits().size() == 1 &&
         findPositionsProducer(generic.getDpsInits().front()) == generic;
-    return isOfPositions || hasElementKernel(loops);
+    return isOfPositions || hasElementKernel(loops, hasFunctions);
   }
   if (auto copy = dyn_cast<memref::CopyOp>(op))
     return isElementOnGpu(
@@ -79,15 +80,20 @@ static bool isSupported(Operation *op) {
          isa<arith::ArithDialect>(op->getDialect());
 }
 
-/// What the GPU has no kernel for.
-static Operation *findObstacle(func::FuncOp function) {
+/// What the GPU has no kernel for; of loops, the operation inside.
+static Operation *findObstacle(func::FuncOp function, bool hasFunctions) {
   Operation *obstacle = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isSupported(op))
+    if (isSupported(op, hasFunctions))
       return WalkResult::advance();
     obstacle = op;
     return WalkResult::interrupt();
   });
+  if (auto loops = dyn_cast_if_present<linalg::LinalgOp>(obstacle))
+    for (Operation &inner : *loops.getBlock())
+      if (inner.getDialect() != loops->getDialect() &&
+          !hasGpuForm(&inner, hasFunctions))
+        return &inner;
   return obstacle;
 }
 
@@ -100,15 +106,19 @@ struct SelectGpuKernels final
     ModuleOp module = getOperation();
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      Operation *obstacle = findObstacle(function);
+      Operation *obstacle = findObstacle(function, functions);
       if (!obstacle)
         continue;
       if (function->hasAttr(PosencDialect::kAbiAttrName)) {
+        // NVIDIA GPUs would have it.
+        bool isForVulkan = !functions && isa<arith::DivFOp>(obstacle);
+        isForVulkan |= !functions && hasMathExpansion(obstacle);
         InFlightDiagnostic warning =
             function.emitWarning()
             << "'" << function.getName()
-            << "' is left out for the GPU: it has operations that only a CPU "
-               "runs";
+            << "' is left out for the GPU: it has operations that "
+            << (isForVulkan ? "not all Vulkan devices round alike"
+                            : "only a CPU runs");
         warning.attachNote(obstacle->getLoc())
             << "such as '" << obstacle->getName() << "'";
       }

@@ -9,23 +9,35 @@
 #ifndef POSENC_PRELUDE_CPU_H
 #define POSENC_PRELUDE_CPU_H
 
+#include "Description.h"
+
 #include <stdint.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+/* A test has CPUs of its own: 0 if there is no such leaf. */
+#ifndef POSENC_CPUID
+#define POSENC_CPUID __get_cpuid_count
+static unsigned readXcr0(void) {
+  unsigned low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+#define POSENC_XCR0() readXcr0()
+#endif
+
 /* Bits of CpuFeature in include/posenc/Codegen/CInterface.h. */
 static int64_t findCpuFeatures(void) {
   int64_t found = 0;
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+  if (!POSENC_CPUID(1, 0, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
     return found;
-  unsigned leaf1 = c, low, high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  unsigned leaf1 = c, low = POSENC_XCR0();
   unsigned extended = 0;
-  if (__get_cpuid(0x80000001, &a, &b, &c, &d))
+  if (POSENC_CPUID(0x80000001, 0, &a, &b, &c, &d))
     extended = c;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+  if (!POSENC_CPUID(7, 0, &a, &b, &c, &d))
     return found;
   /* All that x86-64-v3 has beyond the floor: the code may use any of it. */
   unsigned leaf1Wanted = bit_SSE3 | bit_SSSE3 | bit_FMA | bit_CMPXCHG16B |
@@ -42,27 +54,64 @@ static int64_t findCpuFeatures(void) {
   if ((found & 1) && (low & 0xe6) == 0xe6 && (b & v4Wanted) == v4Wanted)
     found |= 2;
   unsigned leaf7 = a;
-  if ((found & 2) && leaf7 >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+  if ((found & 2) && leaf7 >= 1 && POSENC_CPUID(7, 1, &a, &b, &c, &d) &&
       (a & bit_AVX512BF16))
     found |= 4;
   return found;
 }
+
+/* A CpuFamily of include/posenc/Target/Tuning.h; 0 is any other. */
+static int64_t findCpuFamily(void) {
+  unsigned a, b, c, d;
+  if (!POSENC_CPUID(0, 0, &a, &b, &c, &d) || b != signature_AMD_ebx ||
+      c != signature_AMD_ecx || d != signature_AMD_edx ||
+      !POSENC_CPUID(1, 0, &a, &b, &c, &d))
+    return 0;
+  unsigned family = a >> 8 & 0xf, model = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+  if (family == 0xf)
+    family += a >> 20 & 0xff;
+  if (family == 0x19) {
+    int isZen4 = (model >= 0x10 && model <= 0x1f) ||
+                 (model >= 0x60 && model <= 0x7f) || model >= 0xa0;
+    return isZen4 ? 2 : 1;
+  }
+  int isZen5 = model < 0x50 || (model >= 0x60 && model <= 0x7f);
+  return family == 0x1a && isZen5 ? 3 : 0;
+}
 #endif
 
-static int hasCpuFeatures(int64_t wanted) {
+/* The features, and the family above them as variants have it. */
+static int64_t findCpu(void) {
 #if defined(__x86_64__)
   /* Threads that come here at once find the same. */
   static int64_t known = -1;
-  int64_t features = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (features < 0) {
-    features = findCpuFeatures();
-    __atomic_store_n(&known, features, __ATOMIC_RELAXED);
+  int64_t cpu = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (cpu < 0) {
+    cpu = findCpuFeatures() | findCpuFamily() << CPU_FAMILY_SHIFT;
+    __atomic_store_n(&known, cpu, __ATOMIC_RELAXED);
   }
-  return (features & wanted) == wanted;
+  return cpu;
 #else
-  (void)wanted;
-  return 1;
+  return 0;
 #endif
+}
+
+/* Which of the variants is fastest on a CPU: the first that is tuned for its
+ * family, else the first whose features it has; -1 if there is none. */
+static int64_t chooseVariant(const struct Variant *variants,
+                             int64_t numVariants, int64_t cpu) {
+  int64_t first = -1;
+  for (int64_t i = 0; i < numVariants; ++i) {
+    int64_t wanted = variants[i].cpuFeatures & CPU_FEATURE_BITS;
+    int64_t family = variants[i].cpuFeatures >> CPU_FAMILY_SHIFT;
+    if ((cpu & wanted) != wanted)
+      continue;
+    if (family && family == cpu >> CPU_FAMILY_SHIFT)
+      return i;
+    if (first < 0)
+      first = i;
+  }
+  return first;
 }
 
 #endif

@@ -231,7 +231,7 @@ static int32_t findDevice(struct Call *call, const int64_t *arguments,
   *device = -1;
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
     const struct Tensor *tensor = (const struct Tensor *)arguments[i];
-    if (description->arguments[i].rank < 0 || !tensor)
+    if (!hasElements(&description->arguments[i]))
       continue;
     if (*device < 0)
       *device = tensor->deviceId;
@@ -255,7 +255,7 @@ int32_t launchCuda(const struct Description *description,
                    const int64_t *arguments, int64_t *words, void *stream,
                    char *message, size_t size, const struct CudaImage *images,
                    int64_t numImages) {
-  struct Call call = {description, words, message, size, 0, kDLCUDA};
+  struct Call call = {description, words, message, size, 0, kDLCUDA, NULL};
   if (message && size > 0)
     *message = 0;
   struct CudaCall cuda = {

@@ -14,10 +14,12 @@
 
 /* The constants that posenc-emit-c-interface makes for a function
  * (lib/Codegen/CPU/EmitDescription.cpp), and the words of a call: the inputs
- * and outputs (an address or a scalar each), then the sizes, then for each
- * tensor its strides in elements for all dimensions but the last, whose stride
- * is 1, and last the address of the memory that chunks share, if they do. The
- * word of an argument has the argument's number. */
+ * and outputs (an address or a scalar each), then the sizes, then the terms
+ * that follow from them, then for each tensor its strides in elements for all
+ * dimensions but the last, whose stride is 1, then the address of the memory
+ * that chunks share, and last that of the scratch of the first chunk: of a
+ * call's workspace as the caller gives it, until the kernel runs. The word of an
+ * argument has the argument's number. */
 
 typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
 
@@ -28,6 +30,7 @@ struct Argument {
   int64_t inPlace;    /* of an output: the input it may be, or -1 */
   int64_t strides;    /* the word of the first */
   int64_t dims;       /* the number of the first */
+  int64_t isShapeOnly; /* of an input: its elements are never read */
 };
 
 struct Dim {
@@ -43,8 +46,34 @@ struct Bound {
   struct Dim each;     /* -1: none */
 };
 
+/* A polynomial of words, which ends with kEnd; operands come first. */
+struct Code {
+  int64_t action, value;
+};
+enum { kEnd, kConstant, kWord, kAdd, kMultiply };
+
+/* As #posenc.term; the operands are offsets into the code, in numbers. */
+struct Term {
+  int64_t kind;
+  int64_t operands[4];
+};
+
+/* As #posenc.relation. The message has the values of both sides, of the right
+ * one first if they are swapped. */
+struct Relation {
+  int64_t kind, left, right;
+  int64_t message; /* offset into the names */
+  int64_t isSwapped;
+};
+
+/* Features are the lower half of a CPU's bits, its family the upper one. */
+#define CPU_FAMILY_SHIFT 32
+#define CPU_FEATURE_BITS 0xffffffffll
+
 struct Variant {
-  int64_t cpuFeatures; /* bits of CpuFeature in Codegen/CInterface.h */
+  /* Bits of CpuFeature in Codegen/CInterface.h, and the family that the variant
+   * is tuned for; 0: for any. */
+  int64_t cpuFeatures;
   Packed packed;
 };
 
@@ -56,13 +85,23 @@ struct Description {
   const char *names; /* the function's first, each with its NUL */
   const struct Argument *arguments;
   const struct Dim *dims;
-  const int64_t *sizes; /* -1, or the scalar input that gives the size */
+  /* -1, the scalar input that gives the size, or -2 less the term's number */
+  const int64_t *sizes;
   const struct Variant *variants; /* best first */
   const struct Bound *bounds;
-  RunShared runShared; /* NULL: chunks share nothing */
+  const int64_t *code;
+  const struct Term *terms;
+  const struct Relation *relations;
+  RunShared runShared; /* NULL: chunks share nothing on the stack */
   int64_t numInputs, numOutputs, numSizes, numWords, numVariants;
-  int64_t isChunked, numBounds;
+  int64_t isChunked, numBounds, numTerms, numRelations;
+  int64_t hasWorkspace;
+  /* In the workspace, of any variant: what all chunks share, and what each has
+   * of its own; multiples of kWorkspaceAlign. */
+  int64_t sharedBytes, scratchBytes;
 };
+
+enum { kWorkspaceAlign = 64 };
 
 /* What tells how much work there is to be split: all that is written, or, of
  * updates of a cache, what is new. */
@@ -91,11 +130,27 @@ static inline int64_t getNumArguments(const struct Description *description) {
   return description->numInputs + description->numOutputs;
 }
 
+/* Whether the kernel reads or writes elements of an argument. */
+static inline int hasElements(const struct Argument *argument) {
+  return argument->rank >= 0 && !argument->isShapeOnly;
+}
+
 static inline int64_t getSize(const struct Description *description,
                               const struct Argument *argument, int64_t dim,
                               const int64_t *words) {
   const struct Dim *it = &description->dims[argument->dims + dim];
   return it->word < 0 ? it->size : words[it->word];
+}
+
+/* The bytes of a tensor's elements. May wrap around only where another size is
+ * 0. */
+static inline uint64_t getTensorBytes(const struct Description *description,
+                                      const struct Argument *argument,
+                                      const int64_t *words) {
+  uint64_t bytes = (uint64_t)argument->bits / 8;
+  for (int64_t dim = 0; dim < argument->rank; ++dim)
+    bytes *= (uint64_t)getSize(description, argument, dim, words);
+  return bytes;
 }
 
 static inline int64_t getStride(const struct Argument *argument, int64_t dim,

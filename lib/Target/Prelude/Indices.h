@@ -12,7 +12,7 @@
 #include "Report.h"
 
 /* As BoundKind in dialect/posenc/IR/AbiAttrs.td. */
-enum { kLengths, kStarts, kPages, kSlots, kHeads, kSizes };
+enum { kLengths, kStarts, kPages, kSlots, kHeads, kRows };
 
 /* Numbers in rows; those of rank 1 are one row. */
 struct Indices {
@@ -122,29 +122,14 @@ static int32_t checkPages(struct Call *call, const struct Indices *pages,
   return kOk;
 }
 
-static int32_t checkSlots(struct Call *call, const struct Indices *slots,
-                          int64_t limit) {
-  for (int64_t row = 0; row < slots->rows; ++row) {
-    int32_t code =
-        checkRow(call, slots, row, slots->columns, INT64_MIN, limit - 1);
+static int32_t checkAll(struct Call *call, const struct Indices *indices,
+                        int64_t least, int64_t most) {
+  for (int64_t row = 0; row < indices->rows; ++row) {
+    int32_t code = checkRow(call, indices, row, indices->columns, least, most);
     if (code)
       return code;
   }
   return kOk;
-}
-
-/* A size of a tensor, or a scalar that is one. */
-static int32_t checkSize(struct Call *call, const struct Bound *bound,
-                         int64_t size, int64_t expected) {
-  if (size == expected)
-    return kOk;
-  const struct Argument *argument = &call->description->arguments[bound->input];
-  for (int64_t dim = 0; dim < argument->rank; ++dim)
-    if (call->description->dims[argument->dims + dim].word == bound->each.word)
-      return fail(call, kShape, "dimension %d of %n is %d, expected %d",
-                  VALUES(dim, bound->input, size, expected));
-  return fail(call, kShape, "%n is %d, expected %d",
-              VALUES(bound->input, size, expected));
 }
 
 /* Checks what the kernel takes for granted of the numbers that it is given.
@@ -156,9 +141,7 @@ static int32_t checkIndices(struct Call *call) {
     int64_t limit = getLimit(call, bound);
     int64_t each = getFactor(call, &bound->each);
     int32_t code = kOk;
-    if (bound->kind == kSizes) {
-      code = checkSize(call, bound, each, limit);
-    } else if (bound->kind == kHeads) {
+    if (bound->kind == kHeads) {
       if (limit == 0 ? each != 0 : each % limit != 0)
         code = fail(call, kShape,
                     "the %d heads of %n are no multiple of the keys' %d",
@@ -172,7 +155,8 @@ static int32_t checkIndices(struct Call *call) {
       else if (bound->kind == kPages)
         code = checkPages(call, &indices, bound, limit);
       else
-        code = checkSlots(call, &indices, limit);
+        code = checkAll(call, &indices, bound->kind == kRows ? 0 : INT64_MIN,
+                        limit - 1);
     }
     if (code)
       return code;

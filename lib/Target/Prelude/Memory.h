@@ -28,7 +28,7 @@ static int isSame(const struct Description *description, int64_t output,
 
 /* The views of a call's first arguments; those of more are made when they are
  * asked for, as there is nowhere to keep any number. */
-enum { kMaxViews = 16 };
+enum { kMaxViews = 8 };
 struct Views {
   struct View views[kMaxViews];
   struct View more[2];
@@ -51,7 +51,7 @@ static int32_t checkOutput(struct Call *call, struct Views *views,
   if (!isInjective(view))
     return fail(call, kOverlap, "elements of %n share memory", VALUES(number));
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
-    if (i == number || description->arguments[i].rank < 0 ||
+    if (i == number || !hasElements(&description->arguments[i]) ||
         isSame(description, number, i, call->words) ||
         !overlap(view, getView(call, views, i, 1)))
       continue;
@@ -65,13 +65,15 @@ static int32_t checkOutput(struct Call *call, struct Views *views,
 }
 
 /* Checks the memory of all tensors, whose addresses, sizes and strides are in
- * the words. Adds up the bytes of the outputs. */
-static int32_t checkMemory(struct Call *call, int64_t *outputBytes) {
+ * the words. Adds up the bytes of the outputs. Not inlined: the stack that the
+ * views take is free again when the kernel runs. */
+__attribute__((noinline)) static int32_t checkMemory(struct Call *call,
+                                                     int64_t *outputBytes) {
   const struct Description *description = call->description;
   int64_t numArguments = getNumArguments(description);
   struct Views views;
   for (int64_t i = 0; i < numArguments; ++i) {
-    if (description->arguments[i].rank < 0)
+    if (!hasElements(&description->arguments[i]))
       continue;
     struct View *view = i < kMaxViews ? &views.views[i] : &views.more[0];
     if (createView(description, i, call->words, view))

@@ -20,6 +20,7 @@
 #include "Tensors.h"
 #include "TvmFfi.h"
 #include "Vulkan.h"
+#include "Workspace.h"
 
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
@@ -27,8 +28,11 @@ typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
 /* Less work than this is not worth waking a thread for. */
 #define BYTES_PER_CHUNK (128 * 1024)
 #define MAX_CHUNKS 256
-/* As kSharedBytes. */
+/* Each chunk has a part of a workspace, which must not grow without bounds. */
+#define MAX_WORKSPACE_CHUNKS 64
+/* As kSharedBytes and kSmallSharedBytes. */
 #define MAX_SHARED (144 * 1024)
+#define MAX_SMALL_SHARED (64 * 1024)
 
 static ParallelFor hostParallelFor;
 static void *hostContext;
@@ -36,6 +40,10 @@ static void *hostContext;
 void setParallelFor(ParallelFor parallelFor,
                     void *context) __asm__("posenc.set_parallel_for");
 void runShared(struct Work *work, int64_t *word) __asm__("posenc.run_shared");
+void runSmallShared(struct Work *work,
+                    int64_t *word) __asm__("posenc.run_small_shared");
+int64_t getWorkspace(const struct Description *description,
+                     const int64_t *words) __asm__("posenc.get_workspace");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
 int32_t launchTensors(const struct Description *description,
@@ -121,67 +129,100 @@ static void runAll(struct Work *work) {
   finishStores();
 }
 
-/* The chunks leave something in memory, and one more finishes it. Apart, so
- * that only libraries that need it have so large a frame. */
-void runShared(struct Work *work, int64_t *word) {
-  _Alignas(64) char shared[MAX_SHARED];
+/* The chunks leave something in memory, and one more finishes it. */
+static inline __attribute__((always_inline)) void
+runWith(struct Work *work, int64_t *word, char *shared) {
   *word = (int64_t)(uintptr_t)shared;
   runAll(work);
   work->packed(work->words, work->numChunks, work->numChunks);
 }
 
+/* Apart, so that only kernels that need it have so large a frame. */
+void runShared(struct Work *work, int64_t *word) {
+  _Alignas(64) char shared[MAX_SHARED];
+  runWith(work, word, shared);
+}
+
+void runSmallShared(struct Work *work, int64_t *word) {
+  _Alignas(64) char shared[MAX_SMALL_SHARED];
+  runWith(work, word, shared);
+}
+
 /* The best variant that the CPU can run, or NULL. */
 static const struct Variant *
 findVariant(const struct Description *description) {
-  for (int64_t i = 0; i < description->numVariants; ++i)
-    if (hasCpuFeatures(description->variants[i].cpuFeatures))
-      return &description->variants[i];
-  return NULL;
+  int64_t best =
+      chooseVariant(description->variants, description->numVariants, findCpu());
+  return best < 0 ? NULL : &description->variants[best];
 }
 
-/* The bytes of the inputs that no output may be. */
-static int64_t getInputBytes(const struct Call *call) {
-  const struct Description *description = call->description;
+/* The bytes that tell how much work there is: those of the outputs, or of the
+ * inputs that no output may be. */
+static int64_t getWorkBytes(const struct Description *description,
+                            const int64_t *words) {
+  int isByInputs = description->isChunked == kByInputs;
+  int64_t numArguments = getNumArguments(description);
+  int64_t first = isByInputs ? 0 : description->numInputs;
+  int64_t end = isByInputs ? description->numInputs : numArguments;
   uint64_t total = 0;
-  for (int64_t i = 0; i < description->numInputs; ++i) {
+  for (int64_t i = first; i < end; ++i) {
     const struct Argument *argument = &description->arguments[i];
-    uint64_t bytes = (uint64_t)argument->bits / 8;
-    /* May wrap around only where another size is 0. */
-    for (int64_t dim = 0; dim < argument->rank; ++dim)
-      bytes *= (uint64_t)getSize(description, argument, dim, call->words);
-    for (int64_t j = description->numInputs; j < getNumArguments(description);
-         ++j)
-      if (description->arguments[j].inPlace == i)
-        bytes = 0;
-    total += bytes;
+    int isInPlace = 0;
+    for (int64_t j = description->numInputs; j < numArguments; ++j)
+      isInPlace |= description->arguments[j].inPlace == i;
+    if (hasElements(argument) && !isInPlace)
+      total += getTensorBytes(description, argument, words);
   }
   return (int64_t)total;
 }
 
+/* The most chunks of a call with these sizes. */
+static int64_t getNumChunks(const struct Description *description,
+                            const int64_t *words) {
+  if (!description->isChunked)
+    return 1;
+  int64_t most = description->hasWorkspace ? MAX_WORKSPACE_CHUNKS : MAX_CHUNKS;
+  int64_t count = getWorkBytes(description, words) / BYTES_PER_CHUNK;
+  return count < 1 ? 1 : count > most ? most : count;
+}
+
+/* The bytes of a workspace for calls with the sizes that are in the words. */
+int64_t getWorkspace(const struct Description *description,
+                     const int64_t *words) {
+  int64_t numArguments = getNumArguments(description);
+  int64_t numChunks = getNumChunks(description, words);
+  for (int64_t i = 0; i < description->numSizes; ++i) {
+    if (description->sizes[i] != -1)
+      numChunks = MAX_WORKSPACE_CHUNKS; /* it may follow from a scalar */
+    else if (words[numArguments + i] < 0)
+      return 0; /* the call refuses it */
+  }
+  return getWorkspaceBytes(description, numChunks);
+}
+
 /* Runs the kernel on what is in the words, if its memory is as it should. */
 static int32_t run(struct Call *call, const struct Variant *variant) {
+  const struct Description *description = call->description;
   int64_t outputBytes;
   int32_t code = checkMemory(call, &outputBytes);
   if (!code)
     code = checkIndices(call);
   if (code || outputBytes == 0)
     return code;
-  int64_t numChunks = 1;
-  if (call->description->isChunked) {
-    int64_t bytes = call->description->isChunked == kByInputs
-                        ? getInputBytes(call)
-                        : outputBytes;
-    numChunks = bytes / BYTES_PER_CHUNK;
-    numChunks = numChunks < 1            ? 1
-                : numChunks > MAX_CHUNKS ? MAX_CHUNKS
-                                         : numChunks;
+  int64_t numChunks = getNumChunks(description, call->words);
+  if (description->hasWorkspace) {
+    code = bindWorkspace(call, getWorkspaceBytes(description, numChunks));
+    if (code)
+      return code;
   }
   struct Work work = {variant->packed, call->words, numChunks};
-  if (call->description->runShared)
-    call->description->runShared(
-        &work, &call->words[call->description->numWords - 1]);
-  else
-    runAll(&work);
+  if (description->runShared) {
+    description->runShared(&work, &call->words[description->numWords - 2]);
+    return kOk;
+  }
+  runAll(&work);
+  if (description->sharedBytes)
+    work.packed(work.words, work.numChunks, work.numChunks);
   return kOk;
 }
 
@@ -190,14 +231,16 @@ int32_t launch(const struct Description *description, int64_t *words) {
   const struct Variant *variant = findVariant(description);
   if (!variant)
     return kCpu;
-  int64_t numArguments = getNumArguments(description);
   for (int64_t i = 0; i < description->numSizes; ++i)
-    if (words[numArguments + i] < 0)
+    if (description->sizes[i] >= -1 && words[getSizeWord(description, i)] < 0)
       return kSize;
-  for (int64_t i = 0; i < numArguments; ++i)
+  struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
+  int32_t code = bindTerms(&call);
+  if (code)
+    return code;
+  for (int64_t i = 0; i < getNumArguments(description); ++i)
     if (description->arguments[i].rank >= 0)
       setContiguous(description, &description->arguments[i], words);
-  struct Call call = {description, words, NULL, 0, 0, kDLCPU};
   return run(&call, variant);
 }
 
@@ -217,7 +260,7 @@ static int32_t runTensors(struct Call *call, const int64_t *arguments) {
 int32_t launchTensors(const struct Description *description,
                       const int64_t *arguments, int64_t *words, char *message,
                       size_t size) {
-  struct Call call = {description, words, message, size, 0, kDLCPU};
+  struct Call call = {description, words, message, size, 0, kDLCPU, NULL};
   if (message && size > 0)
     *message = 0;
   return runTensors(&call, arguments);
@@ -228,8 +271,11 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
                   int32_t count, struct Any *result, int64_t *arguments,
                   int64_t *words) {
   char message[256] = "";
-  struct Call call = {description, words, message, sizeof(message), 0, kDLCPU};
-  int32_t code = unpackArguments(&call, args, count, arguments);
+  struct Call call = {description, words,  message, sizeof(message),
+                      0,           kDLCPU, NULL};
+  int64_t workspaceBytes;
+  int32_t code =
+      unpackArguments(&call, args, count, arguments, &workspaceBytes);
   if (!code)
     code = runTensors(&call, arguments);
   if (!code && result)

@@ -18,6 +18,7 @@ struct Call {
   char *message; /* NULL: nowhere */
   size_t size, used;
   int32_t deviceType; /* where tensors have to be, as in DLPack */
+  const int64_t *workspaceBytes; /* NULL: the caller does not say */
 };
 
 static void putText(struct Call *call, const char *text) {

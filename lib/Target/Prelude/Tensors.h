@@ -9,7 +9,7 @@
 #ifndef POSENC_PRELUDE_TENSORS_H
 #define POSENC_PRELUDE_TENSORS_H
 
-#include "Report.h"
+#include "Sizes.h"
 
 /* DLTensor of DLPack, in the layout of all its versions. */
 struct Tensor {
@@ -24,6 +24,11 @@ struct Tensor {
 };
 
 enum { kDLCPU = 1, kDLCUDA = 2, kDLVulkan = 7, kDLCUDAManaged = 13 };
+enum { kDLUInt = 1, kDLFloat = 2, kDLBool = 6 };
+
+/* In the word of an argument of which only the shape is read: there is no
+ * tensor, so that others must give its sizes. */
+enum { kAbsent = -1 };
 
 /* Sets the word of a size that no tensor has given yet, or says which tensor
  * or scalar disagrees. */
@@ -41,6 +46,8 @@ static int32_t bindSize(struct Call *call, int64_t number, int64_t dim,
   /* The first that has it; this dimension at the latest. */
   for (int64_t i = 0;; ++i) {
     const struct Argument *other = &description->arguments[i];
+    if (other->isShapeOnly && call->words[i] == kAbsent)
+      continue;
     for (int64_t d = 0; d < other->rank; ++d)
       if (description->dims[other->dims + d].word == word)
         return fail(call, kShape,
@@ -103,10 +110,17 @@ static int32_t bindStrides(struct Call *call, int64_t number,
 static int32_t bindTensor(struct Call *call, int64_t number,
                           const struct Tensor *tensor) {
   const struct Argument *argument = &call->description->arguments[number];
+  if (!tensor && argument->isShapeOnly) {
+    call->words[number] = kAbsent;
+    for (int64_t dim = 0; dim + 1 < argument->rank; ++dim)
+      call->words[argument->strides + dim] = 0;
+    return kOk;
+  }
   if (!tensor)
     return fail(call, kNull, "%n is NULL", VALUES(number));
+  /* Memory that nobody reads may be anywhere. */
   int isThere =
-      tensor->deviceType == call->deviceType ||
+      tensor->deviceType == call->deviceType || argument->isShapeOnly ||
       (call->deviceType == kDLCUDA && tensor->deviceType == kDLCUDAManaged);
   if (!isThere)
     return fail(call, kDevice,
@@ -116,13 +130,20 @@ static int32_t bindTensor(struct Call *call, int64_t number,
                     ? "%n is on a device of type %d, expected CUDA, type %d"
                     : "%n is on a device of type %d, expected Vulkan, type %d",
                 VALUES(number, tensor->deviceType, call->deviceType));
-  if (tensor->code != argument->code || tensor->bits != argument->bits ||
-      tensor->lanes != 1)
+  /* Frameworks without a type of their own for it have bool as uint8. */
+  int isCode = tensor->code == argument->code ||
+               (argument->code == kDLBool && tensor->code == kDLUInt);
+  if (!isCode || tensor->bits != argument->bits || tensor->lanes != 1)
     return fail(call, kType, "%n has elements of type %t, expected %t",
                 VALUES(number,
                        packType(tensor->code, tensor->bits, tensor->lanes),
                        packType(argument->code, argument->bits, 1)));
   int32_t code = bindShape(call, number, tensor);
+  if (!code && argument->isShapeOnly) {
+    call->words[number] = 0;
+    setContiguous(call->description, argument, call->words);
+    return kOk;
+  }
   if (!code)
     code = bindStrides(call, number, tensor);
   if (code)
@@ -140,6 +161,59 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   return kOk;
 }
 
+/* That each size was given by a tensor that is not absent. */
+static int32_t checkSizesGiven(struct Call *call) {
+  const struct Description *description = call->description;
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    for (int64_t dim = 0; dim < argument->rank; ++dim)
+      if (getSize(description, argument, dim, call->words) < 0)
+        return fail(call, kNull,
+                    "%n is NULL, and no other tensor gives its dimension %d",
+                    VALUES(i, dim));
+  }
+  return kOk;
+}
+
+/* Says which dimension is not the term that it has to be. */
+static int32_t failTerm(struct Call *call, int64_t number, int64_t expected) {
+  const struct Description *description = call->description;
+  int64_t word = getSizeWord(description, number);
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    for (int64_t dim = 0; dim < argument->rank; ++dim)
+      if (description->dims[argument->dims + dim].word == word)
+        return fail(call, kShape, "dimension %d of %n is %d, expected %d",
+                    VALUES(dim, i, call->words[word], expected));
+  }
+  return kShape;
+}
+
+/* Checks the sizes, and those of outputs that follow from others; where nothing
+ * has given these, as in the plain form, fills them in. */
+static int32_t bindTerms(struct Call *call) {
+  const struct Description *description = call->description;
+  int32_t code = checkSizes(call);
+  if (code)
+    return code;
+  int64_t terms = getSizeWord(description, description->numSizes);
+  for (int64_t i = 0; i < description->numSizes; ++i) {
+    int64_t term = -2 - description->sizes[i];
+    if (term < 0)
+      continue;
+    int64_t size = call->words[terms + term];
+    int64_t *word = &call->words[getSizeWord(description, i)];
+    if (size < 0)
+      return fail(call, kSize, "the size of an output is negative: %d",
+                  VALUES(size));
+    if (*word < 0)
+      *word = size;
+    if (*word != size)
+      return failTerm(call, i, size);
+  }
+  return kOk;
+}
+
 /* Fills in all words from the tensors and scalars. */
 static int32_t bindArguments(struct Call *call, const int64_t *arguments) {
   const struct Description *description = call->description;
@@ -149,18 +223,18 @@ static int32_t bindArguments(struct Call *call, const int64_t *arguments) {
     int64_t size = scalar < 0 ? -1 : arguments[scalar];
     if (scalar >= 0 && size < 0)
       return fail(call, kSize, "%n is negative: %d", VALUES(scalar, size));
-    call->words[numArguments + i] = size;
+    call->words[getSizeWord(description, i)] = size;
   }
+  int32_t code = kOk;
   for (int64_t i = 0; i < numArguments; ++i) {
     call->words[i] = arguments[i];
-    int32_t code =
-        description->arguments[i].rank < 0
-            ? kOk
-            : bindTensor(call, i, (const struct Tensor *)arguments[i]);
+    if (description->arguments[i].rank >= 0)
+      code = bindTensor(call, i, (const struct Tensor *)arguments[i]);
     if (code)
       return code;
   }
-  return kOk;
+  code = checkSizesGiven(call);
+  return code ? code : bindTerms(call);
 }
 
 #endif

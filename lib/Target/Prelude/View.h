@@ -165,28 +165,58 @@ struct Pair {
   int steps; /* that are left */
 };
 
-/* Whether the views share a byte, from `level` on, when the second begins
- * `offset` bytes behind the first. Exact, unless it runs out of steps. */
-static int meets(struct Pair *pair, int level, int64_t offset) {
-  if (level == pair->numLevels)
-    return offset < pair->bytes[0] && -offset < pair->bytes[1];
+/* The indices of the first view less those of the second at a level, such that
+ * what is below can meet where the second begins `offset` bytes behind the
+ * first. Returns 0 if they cannot be computed. */
+static inline int findRange(const struct Pair *pair, int level, int64_t offset,
+                            int64_t *first, int64_t *last) {
   const struct PairLevel *it = &pair->levels[level];
+  *first = 1;
+  *last = 0;
   if (offset >= it->spans[0] || -offset >= it->spans[1])
-    return 0;
+    return 1;
   int isLast = level + 1 == pair->numLevels;
   const int64_t *spans = isLast ? pair->bytes : it[1].spans;
-  /* An index of the first less one of the second, such that what is below
-   * them can meet. */
   int64_t from = 1 - it->sizes[1], to = it->sizes[0] - 1;
   int64_t low, high;
   if (__builtin_sub_overflow(offset, spans[0], &low) ||
       __builtin_add_overflow(offset, spans[1], &high))
-    return 1;
-  int64_t first = low / it->stride - (low % it->stride < 0) + 1;
-  int64_t last = high / it->stride - (high % it->stride <= 0);
-  for (int64_t k = first > from ? first : from; k <= to && k <= last; ++k) {
-    if (--pair->steps < 0 || meets(pair, level + 1, offset - k * it->stride))
+    return 0;
+  *first = low / it->stride - (low % it->stride < 0) + 1;
+  *last = high / it->stride - (high % it->stride <= 0);
+  *first = *first > from ? *first : from;
+  *last = *last < to ? *last : to;
+  return 1;
+}
+
+/* Whether the views share a byte when the second begins `offset` bytes behind
+ * the first. Exact, unless it runs out of steps. Not recursive, so that the
+ * stack that it takes is known. */
+static inline int meets(struct Pair *pair, int64_t offset) {
+  int64_t offsets[2 * kMaxLevels + 1];
+  int64_t next[2 * kMaxLevels], last[2 * kMaxLevels];
+  int level = 0, isNew = 1;
+  offsets[0] = offset;
+  while (level >= 0) {
+    int64_t here = offsets[level];
+    if (level == pair->numLevels) {
+      if (here < pair->bytes[0] && -here < pair->bytes[1])
+        return 1;
+      --level;
+      isNew = 0;
+      continue;
+    }
+    if (isNew && !findRange(pair, level, here, &next[level], &last[level]))
       return 1;
+    isNew = next[level] <= last[level];
+    if (!isNew) {
+      --level;
+      continue;
+    }
+    if (--pair->steps < 0)
+      return 1;
+    offsets[level + 1] = here - next[level]++ * pair->levels[level].stride;
+    ++level;
   }
   return 0;
 }
@@ -220,7 +250,7 @@ static inline int overlap(const struct View *a, const struct View *b) {
       it->spans[view] = span;
     }
   }
-  return meets(&pair, 0, (int64_t)(b->low - a->low));
+  return meets(&pair, (int64_t)(b->low - a->low));
 }
 
 #endif

@@ -62,7 +62,7 @@ int32_t launchVulkan(const struct Description *description,
                      const int64_t *arguments, int64_t *words,
                      const struct Launcher *launcher, char *message,
                      size_t size) {
-  struct Call call = {description, words, message, size, 0, kDLVulkan};
+  struct Call call = {description, words, message, size, 0, kDLVulkan, NULL};
   if (message && size > 0)
     *message = 0;
   struct VulkanCall vulkan = {

@@ -57,7 +57,9 @@ def main():
         if not products or all(map(is_stack, stores)):
             continue
         numbers["rows"] += 1
-        numbers["prefetched"] += any("prefetcht0" in line for line in body)
+        numbers["prefetched"] += any(
+            re.search("prefetcht[01]", line) for line in body
+        )
         numbers["streamed"] += any("vmovnt" in line for line in body)
         for line in body:
             if FORBIDDEN.match(line):

@@ -44,6 +44,21 @@ static int32_t plainPaged(void) {
   return indices_paged(F(0), F(1), I64(2), I32(3), F(4), shapes[0][0],
                        shapes[1][0], shapes[3][1]);
 }
+static int32_t masked(char *err, size_t n) {
+  return indices_masked_dl(&t[0], &t[1], &t[2], &t[3], &t[4], &t[5], err, n);
+}
+static int32_t plainMasked(void) {
+  return indices_masked(F(0), F(1), I64(2), I32(3), F(4), F(5), shapes[0][0],
+                        shapes[1][0], shapes[3][1], shapes[4][3]);
+}
+static int32_t positioned(char *err, size_t n) {
+  return indices_positioned_dl(&t[0], &t[1], &t[2], &t[3], &t[4], &t[5], err,
+                               n);
+}
+static int32_t plainPositioned(void) {
+  return indices_positioned(F(0), F(1), I64(2), I32(3), I32(4), F(5),
+                            shapes[0][0], shapes[1][0], shapes[3][1]);
+}
 static int32_t ragged(char *err, size_t n) {
   return indices_ragged_dl(&t[0], &t[1], &t[2], &t[3], &t[4], err, n);
 }
@@ -256,6 +271,28 @@ static void tryPaged(const int64_t *lengths, const int64_t *table,
   finish(paged, plainPaged, expected);
 }
 
+/* The same pages, and a mask of 6 keys. */
+static void tryMasked(const int64_t *lengths, int32_t expected) {
+  addFloats(4, 2, 1, 4, 8);
+  addFloats(4, 3, 4, 2, 8);
+  addNumbers(1, 2, 0, 64, lengths);
+  addNumbers(2, 2, 2, 32, N(2, 0, 1, 2));
+  addFloats(4, 1, 1, 1, 6);
+  addFloats(4, 2, 1, 4, 8);
+  finish(masked, plainMasked, expected);
+}
+
+/* The same pages, and positions of 5 keys. */
+static void tryPositioned(const int64_t *lengths, int32_t expected) {
+  addFloats(4, 2, 1, 4, 8);
+  addFloats(4, 3, 4, 2, 8);
+  addNumbers(1, 2, 0, 64, lengths);
+  addNumbers(2, 2, 2, 32, N(2, 0, 1, 2));
+  addNumbers(2, 2, 5, 32, N(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  addFloats(4, 2, 1, 4, 8);
+  finish(positioned, plainPositioned, expected);
+}
+
 /* 5 queries and 7 keys. */
 static void tryRagged(int64_t count, const int64_t *queries,
                       const int64_t *keys, int32_t expected) {
@@ -361,6 +398,12 @@ int main(void) {
   tryPaged(N(8, 5), N(2, 1, 0, -1), kIndex);
   tryPaged(N(8, 8), N(2, 1, INT32_MAX, 0), kIndex);
   tryPaged(N(8, -1), N(2, 1, 0, 0), kIndex);
+
+  tryMasked(N(6, 0), kOk);
+  tryMasked(N(6, 7), kIndex);
+  tryMasked(N(8, 1), kIndex);
+  tryPositioned(N(5, 4), kOk);
+  tryPositioned(N(5, 6), kIndex);
 
   tryRagged(3, N(0, 2, 5), N(0, 0, 7), kOk);
   tryRagged(3, N(1, 1, 4), N(2, 3, 5), kOk);

@@ -22,6 +22,27 @@ func.func @paged(%q: tensor<?x1x4x8xf32> {posenc.name = "q"}, %k: tensor<?x4x2x8
   return %r : tensor<?x1x4x8xf32>
 }
 
+// A page table may have room for more keys than the mask or the positions.
+func.func @masked(%q: tensor<?x1x4x8xf32> {posenc.name = "q"}, %k: tensor<?x4x2x8xf32> {posenc.name = "k"},
+                  %n: tensor<?xi64> {posenc.name = "n"}, %t: tensor<?x?xi32> {posenc.name = "t"},
+                  %m: tensor<1x1x1x?xf32> {posenc.name = "m"}) -> (tensor<?x1x4x8xf32> {posenc.name = "o"}) {
+  %r = posenc.attention ins(%q, %k, %k : tensor<?x1x4x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>)
+    lengths(%n : tensor<?xi64>) block_table(%t : tensor<?x?xi32>) mask(%m : tensor<1x1x1x?xf32>)
+    outs(%q : tensor<?x1x4x8xf32>)
+  return %r : tensor<?x1x4x8xf32>
+}
+
+#rotation = #posenc.rotation<pairing = half, frequencies = #posenc.frequencies<dim = 8>>
+func.func @positioned(%q: tensor<?x1x4x8xf32> {posenc.name = "q"}, %k: tensor<?x4x2x8xf32> {posenc.name = "k"},
+                      %n: tensor<?xi64> {posenc.name = "n"}, %t: tensor<?x?xi32> {posenc.name = "t"},
+                      %p: tensor<?x5xi32> {posenc.name = "p"}) -> (tensor<?x1x4x8xf32> {posenc.name = "o"}) {
+  %r = posenc.attention key_rotation = #rotation
+    ins(%q, %k, %k : tensor<?x1x4x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>)
+    key_positions(%p : tensor<?x5xi32>)
+    lengths(%n : tensor<?xi64>) block_table(%t : tensor<?x?xi32>) outs(%q : tensor<?x1x4x8xf32>)
+  return %r : tensor<?x1x4x8xf32>
+}
+
 func.func @ragged(%q: tensor<?x4x8xf32> {posenc.name = "q"}, %k: tensor<?x2x8xf32> {posenc.name = "k"},
                   %a: tensor<?xi32> {posenc.name = "a"}, %b: tensor<?xi32> {posenc.name = "b"})
     -> (tensor<?x4x8xf32> {posenc.name = "o"}) {

@@ -131,7 +131,7 @@ def list_functions(path, flags):
             r"func\.func @(\w+)\((.*?)\) -> ", text):
         inputs = []
         for number, (shape, name) in enumerate(re.findall(
-                r'tensor<([^>]*)> \{posenc.name = "(\w+)"\}', arguments)):
+                r'tensor<([^>]*)> \{posenc.name = "(\w+)"', arguments)):
             sizes = [2, TOKENS]
             if function.startswith("decode"):
                 sizes = [2, KEYS]

@@ -10,6 +10,7 @@
 # files of choices for the CPU that the file TUNING is for.
 
 import json
+import random
 import subprocess
 import sys
 
@@ -34,6 +35,44 @@ variants = [
     {"block_positions": 32, "block_below": 65536, "stream_from": 1},
     {"block_positions": 13, "block_below": 65536, "prefetch_from": 0},
 ]
+# Values of every choice: a new one needs some here. All of them are taken at
+# least once, in combinations that are random but always the same.
+values = {
+    "prefetch_cache": [1, 2],
+    "prefetch_in_order": [0, 64, 8192],
+    "streams_in_order": [1, 3, 8],
+    "prefetch_distance": [0, 64, 4096],
+    "streams": [1, 2, 7],
+    "stream_ahead": [64, 2048],
+    "narrow_streams": [1, 4],
+    "narrow_stream_ahead": [64, 3072],
+    "block_positions": [1, 8, 32],
+    "small_block_positions": [1, 5, 32],
+    "block_below": [0, 65536],
+    "stream_block_bytes": [0, 65536],
+    "stream_from": [0, 1],
+    "stream_tables_from": [0, 1],
+    "prefetch_from": [0, 4194304],
+    "row_vector_bytes": [32, 64],
+    "decode_prefetches": [1, 2, 3],
+    "decode_row_prefetches": [1, 2],
+    "attention_queries": [16, 100, 384],
+    "attention_prefetch": [0, 1],
+}
+assert set(values) == set(tuning["choices"]), "choices without values to test"
+generator = random.Random(7)
+for number in range(6):
+    variants.append(
+        {
+            name: some[number] if number < len(some) else generator.choice(some)
+            for name, some in sorted(
+                values.items(), key=lambda _: generator.random()
+            )
+        }
+    )
+    # Sizes of these tensors count as those of large ones.
+    if number > 2:
+        variants[-1]["prefetch_from"] = 0
 calls = {
     "rope": ["--input=37x2x64xf32=random:seed=3", "--input=37xi64=random"],
     "small": ["--input=5x1x16xbf16=random:seed=4", "--input=5xi32=iota"],
@@ -43,6 +82,28 @@ calls = {
 calls["wide"] = ["--input=75x32x128xf32=random:seed=5", "--input=75xi64=random"]
 # Of two rows the last of four places has but one.
 calls["apart"] = ["--input=7x75x128xf32=random:seed=6", "--input=75xi64=random"]
+# Of several tiles of keys, the last one not full, and several blocks of queries.
+calls["decode"] = [
+    "--input=2x1x8x32xf32=random:seed=1",
+    "--input=2x2x301x32xf32=random:seed=2",
+    "--input=2x2x301x32xf32=random:seed=3",
+    "--input=2xi64=299",
+    "--input=2x1x8x32xf32=0",
+]
+calls["rows"] = [
+    "--input=2x1x8x32xbf16=random:seed=1",
+    "--input=2x301x2x32xbf16=random:seed=2",
+    "--input=2x301x2x32xbf16=random:seed=3",
+    "--input=2xi64=299",
+    "--input=2x1x8x32xbf16=0",
+]
+calls["attention"] = [
+    "--input=1x301x4x32xf32=random:seed=1",
+    "--input=1x301x2x32xf32=random:seed=2",
+    "--input=1x301x2x32xf32=random:seed=3",
+    "--input=1x301xi64=iota",
+    "--input=1x301x4x32xf32=0",
+]
 with open(module, encoding="ascii") as file:
     text = file.read()
 for function, inputs in calls.items():

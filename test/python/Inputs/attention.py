@@ -15,12 +15,8 @@ import sys
 import numpy as np
 
 HEADS, KEY_HEADS, DIM, BASE = 4, 2, 32, 10000.0
-WINDOW, SCALE, CAP, EPS = 6, 24**-0.5, 5.0, 1e-5
+WINDOW, SCALE, CAP = 6, 24**-0.5, 5.0
 TOKENS, FIRST = 19, 5
-
-
-def norm(x, weight):
-    return x * weight / np.sqrt((x * x).mean(-1, keepdims=True) + EPS)
 
 
 def rotate(x, positions):
@@ -66,7 +62,6 @@ def make(*shape):
 
 q = make(2, TOKENS, HEADS, DIM)
 k, v = make(2, TOKENS, KEY_HEADS, DIM), make(2, TOKENS, KEY_HEADS, DIM)
-q_norm, k_norm = make(DIM), make(DIM)
 places = np.arange(TOKENS)[None].repeat(2, axis=0)
 positions = places + FIRST
 everything = TOKENS
@@ -82,14 +77,6 @@ for name, window in (
     check(name, inputs, attend(*turned, v, places, window))
     # The control: one key more.
     check(name, inputs, attend(*turned, v, places, window - 1), code=3)
-normed = rotate(norm(q, q_norm), positions), rotate(norm(k, k_norm), positions)
-check(
-    "attention",
-    inputs + [q_norm, k_norm],
-    attend(*normed, v, places, WINDOW),
-    "--qk-norm",
-)
-
 # The last of the valid keys is the query's own. What lies beyond is not read.
 lengths = np.array([11, 3])
 last = lengths[:, None] - 1
@@ -111,9 +98,4 @@ for name, window in (
     # The control: raw keys are no rotated ones.
     inputs = [one, rows["raw"], rows["values"], lengths]
     check(name, inputs, expected, code=3)
-expected = attend(
-    rotate(norm(one, q_norm), last), rotate(norm(k, k_norm), places), v, last, WINDOW
-)
-inputs = [one, rows["raw"], rows["values"], lengths, q_norm, k_norm]
-check("decode", inputs, expected, "--k-cache=raw", "--qk-norm")
 print("ok")

@@ -181,7 +181,8 @@ TEST(AttentionWorkTest, PagedKeys) {
   inputs.push_back(makeInput(POSENC_I64, {1}, {10}));
   AttentionMeaning meaning = makeMeaning();
   meaning.lengths = 3;
-  meaning.isPaged = meaning.isDecode = true;
+  meaning.blockTable = 3;
+  meaning.isDecode = true;
   EXPECT_EQ(getFlops(meaning, inputs), 10 * kFlopsPerPair);
   EXPECT_EQ(getBytes(getReadSteps(meaning, inputs)),
             10 * kKeyHeads * (kDim + kValueDim) * 4);

@@ -26,7 +26,7 @@ std::string config(llvm::StringRef type, llvm::StringRef members = "") {
 
 Outcome readAll(llvm::StringRef text, bool qkNorm = false) {
   ReadOptions options;
-  options.attention = true;
+  options.attention = options.assumeAttention = true;
   options.qkNorm = qkNorm;
   return read(text, options);
 }
@@ -68,7 +68,7 @@ TEST(AttentionTest, IsReadOnRequest) {
   EXPECT_EQ(llama.headDim, 32);
   EXPECT_EQ(llama.valueDim, 32);
   EXPECT_EQ(llama.rotaryOffset, 0);
-  EXPECT_FALSE(llama.scale || llama.softCap || llama.normEps);
+  EXPECT_FALSE(llama.scale || llama.softCap || llama.norm);
   EXPECT_TRUE(llama.isCausal);
   EXPECT_FALSE(llama.hasSinks);
 }
@@ -290,12 +290,51 @@ TEST(AttentionTest, Latent) {
 }
 
 TEST(AttentionTest, Norms) {
-  EXPECT_EQ(good(config("qwen3", "\"rms_norm_eps\": 1e-6"), true).normEps,
-            1e-6);
-  EXPECT_FALSE(good(config("qwen3", "\"rms_norm_eps\": 1e-6")).normEps);
-  expectError("^{\"model_type\": \"qwen3\", \"hidden_size\": 512,"
-              "\"num_attention_heads\": 8}",
-              "rms_norm_eps", /*qkNorm=*/true);
+  EXPECT_FALSE(good(config("qwen3", "\"rms_norm_eps\": 1e-6")).norm);
+  struct Case {
+    const char *type, *members;
+    double eps, weightOffset;
+    bool allHeads;
+  };
+  const Case cases[] = {
+      {"qwen3", "\"rms_norm_eps\": 1e-4", 1e-4, 0, false},
+      {"qwen3", "", 1e-6, 0, false},
+      {"qwen3", "\"rms_norm_eps\": null", 1e-6, 0, false},
+      {"qwen3_moe", "", 1e-6, 0, false},
+      {"exaone4", "", 1e-5, 0, false},
+      {"lfm2", "\"norm_eps\": 1e-3, \"rms_norm_eps\": 1", 1e-3, 0, false},
+      {"glm4_moe", "\"use_qk_norm\": true", 1e-5, 0, false},
+      {"gemma3_text", "", 1e-6, 1, false},
+      {"gemma3n_text", "", 1e-6, 0, false},
+      {"qwen3_next", "", 1e-6, 1, false},
+      {"olmo2", "", 1e-5, 0, true},
+      {"olmo3", "", 1e-5, 0, true},
+      {"olmoe", "", 1e-5, 0, true},
+      {"flex_olmo", "", 1e-6, 0, true},
+  };
+  for (const Case &one : cases) {
+    AttentionConfig attention = good(config(one.type, one.members), true);
+    ASSERT_TRUE(attention.norm) << one.type;
+    EXPECT_EQ(attention.norm->eps, one.eps) << one.type;
+    EXPECT_EQ(attention.norm->weightOffset, one.weightOffset) << one.type;
+    EXPECT_EQ(attention.norm->allHeads, one.allHeads) << one.type;
+  }
+  // Models that have no such norms, or others.
+  for (const char *type :
+       {"llama", "gemma2", "phi3", "cohere2", "deepseek_v3"}) {
+    std::string start = std::string("{\"model_type\": ^\"") + type + "\"";
+    expectError(start + ", \"hidden_size\": 512, \"qk_rope_head_dim\": 64,"
+                        "\"num_attention_heads\": 8}",
+                type, /*qkNorm=*/true);
+  }
+  for (const char *type : {"cohere", "glm4_moe"})
+    expectError(std::string("{\"model_type\": \"") + type +
+                    "\", \"hidden_size\": 512, \"num_attention_heads\": 8, "
+                    "\"use_qk_norm\": ^false}",
+                "use_qk_norm", /*qkNorm=*/true);
+  expectError("{\"model_type\": ^\"cohere\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"use_qk_norm\": true}",
+              "cohere", /*qkNorm=*/true);
   expectError("{\"model_type\": \"qwen3\", \"hidden_size\": 512,"
               "\"num_attention_heads\": 8, \"rms_norm_eps\": ^-1}",
               "rms_norm_eps", /*qkNorm=*/true);

@@ -65,10 +65,10 @@ TEST(InputTextTest, Errors) {
             "expected random:seed=N, N a number from 0 to 2^64-1");
   EXPECT_EQ(describe("4xf32=random:seed=18446744073709551616"),
             "expected random:seed=N, N a number from 0 to 2^64-1");
-  for (const char *text : {"", "-", "x.npy", "4xf32", "1.5", "5 "})
+  for (const char *text : {"", "-", "x.npy", "4xf32", "1.5x", "5 "})
     EXPECT_EQ(describe(text),
-              "expected @FILE.npy, SHAPExTYPE=random, =iota or =VALUE, or an "
-              "integer")
+              "expected @FILE.npy, SHAPExTYPE=random, =iota or =VALUE, or a "
+              "number")
         << text;
 }
 

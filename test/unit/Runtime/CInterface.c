@@ -17,8 +17,10 @@ int posencTestCInterface(const char *path) {
     return 1;
   float x[4] = {1, 2, 3, 4}, y[4];
   const int64_t shape[] = {1, 4};
-  posenc_value input = {POSENC_TENSOR, {x, POSENC_F32, 2, shape}, 0};
-  posenc_value output = {POSENC_TENSOR, {y, POSENC_F32, 2, shape}, 0};
+  posenc_value input = {.kind = POSENC_TENSOR,
+                        .tensor = {x, POSENC_F32, 2, shape}};
+  posenc_value output = {.kind = POSENC_TENSOR,
+                         .tensor = {y, POSENC_F32, 2, shape}};
   const posenc_function *function = posenc_library_find(library, "scale");
   int result =
       posenc_call(function, &input, 1, &output, 1) == POSENC_OK && y[3] == 8

@@ -95,6 +95,38 @@ TEST_F(Call, SizesFromScalars) {
                 "'count' is 3");
 }
 
+TEST_F(Call, RealScalarsAndShapes) {
+  Function mix = find("mix");
+  EXPECT_TRUE(mix.input(0).isReal());
+  EXPECT_FALSE(mix.input(3).isReal());
+  EXPECT_TRUE(mix.input(4).isShapeOnly());
+  EXPECT_FALSE(mix.input(1).isShapeOnly());
+  double x[3] = {1, 2, 4}, y[3] = {};
+  std::vector<int64_t> shape = {3}, other = {2};
+  auto in = [&](void *data, const std::vector<int64_t> &ofShape) {
+    return std::vector<posenc_value>{real(0.1), view(x, POSENC_F64, shape),
+                                     real(-0.25), scalar(7),
+                                     view(data, POSENC_F64, ofShape)};
+  };
+  posenc_value out = view(y, POSENC_F64, shape);
+  // Nothing, the output, part of it, and memory that is not aligned.
+  for (void *data : {static_cast<void *>(nullptr), static_cast<void *>(y),
+                     static_cast<void *>(y + 1),
+                     static_cast<void *>(reinterpret_cast<char *>(y) + 1)}) {
+    std::memset(y, 0, sizeof(y));
+    ASSERT_TRUE(mix.call(in(data, shape), {out}, error)) << error;
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(y[i], double(0.1f) * x[i] + 6.75);
+  }
+  expectFailure(mix, in(nullptr, other), {out}, POSENC_SHAPE_MISMATCH,
+                "mix: size 'n' is 3 in input 'x' (dimension 0) but 2 in input "
+                "'o' (dimension 0)");
+  std::vector<posenc_value> null = in(nullptr, shape);
+  null[1].tensor.data = nullptr;
+  expectFailure(mix, null, {out}, POSENC_INVALID_ARGUMENT,
+                "mix: the data of input 'x' is NULL");
+}
+
 TEST_F(Call, ScalarRange) {
   std::vector<Array> results;
   for (int64_t value : {int64_t(INT32_MAX), int64_t(INT32_MIN)}) {

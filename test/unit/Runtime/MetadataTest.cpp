@@ -101,8 +101,12 @@ TEST(Metadata, Arguments) {
   EXPECT_EQ(
       function("{\"name\":\"x\",\"kind\":\"what\",\"dtype\":\"f32\"}", "", ""),
       "functions[0].inputs[0]: unknown kind 'what'");
-  EXPECT_EQ(function(scalarJson("x", "f32"), "", ""),
-            "functions[0].inputs[0]: a scalar of dtype 'f32'");
+  for (const char *dtype : {"i64", "i32", "index", "f64", "f32"})
+    EXPECT_EQ(function(scalarJson("x", dtype), "", ""), "") << dtype;
+  for (const char *dtype : {"f16", "bf16", "i8", "i1"})
+    EXPECT_EQ(function(scalarJson("x", dtype), "", ""),
+              std::string("functions[0].inputs[0]: a scalar of dtype '") +
+                  dtype + "'");
   EXPECT_EQ(function("", scalarJson("x", "i64"), ""),
             "functions[0].outputs[0]: an output is a scalar");
   EXPECT_EQ(
@@ -111,6 +115,21 @@ TEST(Metadata, Arguments) {
   EXPECT_EQ(function("{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f32\"}",
                      "", ""),
             "functions[0].inputs[0]: no 'shape'");
+}
+
+TEST(Metadata, ShapeOnly) {
+  auto withFlag = [](std::string argument, const char *value) {
+    argument.insert(argument.size() - 1, std::string(",\"shape_only\":") + value);
+    return argument;
+  };
+  std::string tensor = tensorJson("x", "f32", "4");
+  EXPECT_EQ(function(withFlag(tensor, "true"), "", ""), "");
+  EXPECT_EQ(function(withFlag(tensor, "1"), "", ""),
+            "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
+  EXPECT_EQ(function(withFlag(scalarJson("x", "i64"), "true"), "", ""),
+            "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
+  EXPECT_EQ(function("", withFlag(tensor, "true"), ""),
+            "functions[0].outputs[0]: an output is never written");
 }
 
 TEST(Metadata, Shapes) {

@@ -52,7 +52,7 @@ public:
   posenc_tensor tensor() const {
     return {memory, type, static_cast<int32_t>(sizes.size()), sizes.data()};
   }
-  posenc_value value() const { return {POSENC_TENSOR, tensor(), 0}; }
+  posenc_value value() const { return {POSENC_TENSOR, tensor(), {0}}; }
 
 private:
   void swap(Array &other) noexcept {

@@ -39,13 +39,20 @@ namespace posenc::runtime {
 
 /// The value of a scalar argument, also of one of 32 bits.
 inline posenc_value scalar(int64_t value) {
-  return {POSENC_SCALAR, {nullptr, POSENC_DTYPE_INVALID, 0, nullptr}, value};
+  return {POSENC_SCALAR, {nullptr, POSENC_DTYPE_INVALID, 0, nullptr}, {value}};
+}
+
+/// The value of a scalar argument of f64 or f32.
+inline posenc_value real(double value) {
+  posenc_value result = scalar(0);
+  result.real = value;
+  return result;
 }
 
 /// The value of a tensor argument. Its data and its shape stay the caller's, and
 /// must live until the call is over.
 inline posenc_value tensor(const posenc_tensor &tensor) {
-  return {POSENC_TENSOR, tensor, 0};
+  return {POSENC_TENSOR, tensor, {0}};
 }
 
 /// An input or output in the signature of a function.
@@ -57,6 +64,12 @@ public:
   bool isScalar() const {
     return posenc_argument_kind(argument) == POSENC_SCALAR;
   }
+  /// Whether it is a scalar of f64 or f32.
+  bool isReal() const {
+    return isScalar() && (dtype() == POSENC_F64 || dtype() == POSENC_F32);
+  }
+  /// Whether the elements of this tensor are never read.
+  bool isShapeOnly() const { return posenc_argument_is_shape_only(argument); }
   posenc_dtype dtype() const { return posenc_argument_dtype(argument); }
   int32_t rank() const { return posenc_argument_rank(argument); }
   /// POSENC_DYNAMIC where the size is known only at the call.
@@ -68,12 +81,12 @@ public:
     const char *name = posenc_argument_size_name(argument, dim);
     return name ? name : "";
   }
-  /// As in MLIR: "n0xn1x32x128xf32", or "i64" for a scalar.
+  /// As in MLIR: "?x?x32x128xf32", or "i64" for a scalar.
   std::string type() const {
     std::string text;
     for (int32_t dim = 0; dim < rank(); ++dim) {
-      std::string name = sizeName(dim);
-      text += (name.empty() ? std::to_string(size(dim)) : name) + "x";
+      int64_t known = size(dim);
+      text += (known == POSENC_DYNAMIC ? "?" : std::to_string(known)) + "x";
     }
     return text + posenc_dtype_name(dtype());
   }

@@ -142,6 +142,11 @@ posenc_argument_dtype(const posenc_argument *argument);
 POSENC_RUNTIME_API int32_t
 posenc_argument_rank(const posenc_argument *argument);
 
+/// 1 for a tensor whose elements the function never reads: its data may be NULL
+/// or any memory, also that of an output. Else 0.
+POSENC_RUNTIME_API int32_t
+posenc_argument_is_shape_only(const posenc_argument *argument);
+
 /// The size of dimension `dim` in elements, POSENC_DYNAMIC where it is known
 /// only at the call; then posenc_argument_size_name() is the name of the
 /// dynamic size or scalar input that decides it, otherwise NULL.
@@ -167,14 +172,14 @@ posenc_output_shape(const posenc_function *function, const posenc_value *inputs,
 /// (not negative, products within int64_t), data (not NULL unless empty,
 /// aligned to the element) and the range of 32-bit scalars. An output may be
 /// exactly one of the inputs (same data, shape and type: in place); any other
-/// overlap of an output with an input or output is refused. The *values* of
-/// tensors are not looked at: a kernel that uses some as an index (lengths,
-/// block tables) takes them as they are.
-/// Nothing is written unless all checks pass. Memory is allocated only for a
-/// kernel that asks for a workspace. Errors: INVALID_ARGUMENT, SHAPE_MISMATCH,
-/// DTYPE_MISMATCH, KERNEL_FAILED (outputs may be half written), OUT_OF_MEMORY,
-/// UNSUPPORTED (this CPU lacks what the library needs; more than
-/// POSENC_MAX_ARGUMENTS arguments).
+/// overlap of an output with an input or output is refused; inputs of which
+/// only the shape counts have no data to check. The *values* of tensors are not
+/// looked at: a kernel that uses some as an index (lengths, block tables) takes
+/// them as they are. Nothing is written unless all checks pass. Memory is
+/// allocated only for a kernel that asks for a workspace. Errors:
+/// INVALID_ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, KERNEL_FAILED (outputs may
+/// be half written), OUT_OF_MEMORY, UNSUPPORTED (this CPU lacks what the
+/// library needs; more than POSENC_MAX_ARGUMENTS arguments).
 POSENC_RUNTIME_API posenc_status posenc_call(const posenc_function *function,
                                              const posenc_value *inputs,
                                              size_t num_inputs,

@@ -65,28 +65,34 @@ enum {
   POSENC_I32 = 6,
   POSENC_INDEX = 7, ///< int64_t in memory; interchangeable with POSENC_I64
   POSENC_I8 = 8,
-  POSENC_I1 = 9 ///< one byte, 0 or 1
+  POSENC_I1 = 9 ///< one byte; any value but 0 is true
 };
 
-/// What an argument is: a pointer to data, or an integer by value.
+/// What an argument is: a pointer to data, or a number by value.
 typedef int32_t posenc_kind;
 enum { POSENC_TENSOR = 0, POSENC_SCALAR = 1 };
 
 /// A contiguous row-major array in host memory. Nothing is owned: `data` and
 /// `shape` must live until the call they are passed to returns.
 typedef struct {
-  void *data; ///< aligned to the element; may be NULL when a size is 0
+  /// Aligned to the element; may be NULL when a size is 0, or when only the
+  /// shape counts (posenc_argument_is_shape_only()).
+  void *data;
   posenc_dtype dtype;
   int32_t rank;         ///< 0 is a single element
   const int64_t *shape; ///< `rank` sizes in elements; may be NULL for rank 0
 } posenc_tensor;
 
-/// One argument of a call: `tensor` counts for POSENC_TENSOR, `scalar` for
-/// POSENC_SCALAR, and the other one is ignored.
+/// One argument of a call: `tensor` counts for POSENC_TENSOR; for POSENC_SCALAR
+/// `scalar` where its type is an integer and `real` where it is f64 or f32, to
+/// which it is rounded. What does not count is ignored.
 typedef struct {
   posenc_kind kind;
   posenc_tensor tensor;
-  int64_t scalar;
+  union {
+    int64_t scalar;
+    double real;
+  };
 } posenc_value;
 
 /// The size of one element in bytes, 0 for no such type.

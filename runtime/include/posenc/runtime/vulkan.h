@@ -182,8 +182,13 @@ posenc_vulkan_destroy_program(posenc_vulkan_program *program);
 
 /// An argument on a device: a scalar, or a tensor within a buffer.
 typedef struct {
-  int64_t scalar;
-  posenc_vulkan_buffer *buffer; ///< may be NULL for a tensor without elements
+  union {
+    int64_t scalar;
+    double real; ///< where the type is f64 or f32
+  };
+  /// May be NULL for a tensor without elements, or of which only the shape
+  /// counts.
+  posenc_vulkan_buffer *buffer;
   uint64_t offset;              ///< of the first element, in bytes
   int32_t rank;
   const int64_t *shape;   ///< in elements
@@ -195,8 +200,9 @@ typedef struct {
 /// of strides and of outputs that share memory is said in the header of the
 /// library. Errors: INVALID_ARGUMENT (NULL, a buffer of another device, a view
 /// beyond its buffer, a scalar beyond its type, what the function refuses),
-/// SHAPE_MISMATCH (rank or sizes, as in posenc_call()), UNSUPPORTED (a function without code for Vulkan, an index beyond 32 bits),
-/// OUT_OF_MEMORY, KERNEL_FAILED.
+/// SHAPE_MISMATCH (rank or sizes, as in posenc_call()), UNSUPPORTED (a function
+/// without code for Vulkan, an index beyond 32 bits), OUT_OF_MEMORY,
+/// KERNEL_FAILED.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_launch(
     posenc_vulkan_program *program, const posenc_function *function,
     const posenc_vulkan_argument *arguments, size_t num_arguments);

@@ -45,7 +45,27 @@ const char *fake_metadata(void) {
          "\"sizes\":[\"n\"]},"
          "{\"name\":\"loop\",\"symbol\":\"fake_loop\",\"inputs\":[],"
          "\"outputs\":[{\"name\":\"out\",\"kind\":\"tensor\","
-         "\"dtype\":\"index\",\"shape\":[\"n\"]}],\"sizes\":[\"n\"]}]}";
+         "\"dtype\":\"index\",\"shape\":[\"n\"]}],\"sizes\":[\"n\"]},"
+         "{\"name\":\"mix\",\"symbol\":\"fake_mix\",\"inputs\":["
+         "{\"name\":\"a\",\"kind\":\"scalar\",\"dtype\":\"f32\"},"
+         "{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f64\","
+         "\"shape\":[\"n\"]},"
+         "{\"name\":\"b\",\"kind\":\"scalar\",\"dtype\":\"f64\"},"
+         "{\"name\":\"i\",\"kind\":\"scalar\",\"dtype\":\"i32\"},"
+         "{\"name\":\"o\",\"kind\":\"tensor\",\"dtype\":\"f64\","
+         "\"shape\":[\"n\"],\"shape_only\":true}],"
+         "\"outputs\":[{\"name\":\"y\",\"kind\":\"tensor\","
+         "\"dtype\":\"f64\",\"shape\":[\"n\"]}],\"sizes\":[\"n\"]}]}";
+}
+
+int32_t fake_mix(float a, const double *x, double b, int32_t i, const double *o,
+                 double *y, int64_t n);
+int32_t fake_mix(float a, const double *x, double b, int32_t i, const double *o,
+                 double *y, int64_t n) {
+  (void)o;
+  for (int64_t j = 0; j < n; ++j)
+    y[j] = (double)a * x[j] + b + i;
+  return 0;
 }
 
 int32_t fake_scale(const float *x, float *y, int64_t n0);

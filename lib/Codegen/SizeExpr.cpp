@@ -1,0 +1,590 @@
+//===- SizeExpr.cpp - sizes as polynomials of symbols -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SizeExpr.h"
+
+#include "llvm/ADT/SetOperations.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// More terms than this are no size that anyone computes.
+static constexpr size_t kMaxTerms = 64;
+static constexpr size_t kMaxDegree = 8;
+static constexpr unsigned kMaxWeight = 256;
+/// What depends on the elements of tensors is never written to signatures.
+static constexpr unsigned kMaxUnknownWeight = 1 << 16;
+/// How many replacements a proof may take.
+static constexpr unsigned kMaxSteps = 12;
+
+//===----------------------------------------------------------------------===//
+// Polynomials
+//===----------------------------------------------------------------------===//
+
+SizeExpr::SizeExpr(int64_t constant) {
+  if (constant)
+    terms[{}] = constant;
+}
+
+SizeExpr SizeExpr::symbol(unsigned symbol) {
+  SizeExpr result;
+  result.terms[{symbol}] = 1;
+  return result;
+}
+
+SizeExpr SizeExpr::overflow() {
+  SizeExpr result;
+  result.overflows = true;
+  return result;
+}
+
+std::optional<int64_t> SizeExpr::getConstant() const {
+  if (overflows || terms.size() > 1)
+    return std::nullopt;
+  if (terms.empty())
+    return 0;
+  if (!terms.begin()->first.empty())
+    return std::nullopt;
+  return terms.begin()->second;
+}
+
+std::optional<unsigned> SizeExpr::getSymbol() const {
+  if (overflows || terms.size() != 1)
+    return std::nullopt;
+  const auto &[monomial, coefficient] = *terms.begin();
+  if (monomial.size() != 1 || coefficient != 1)
+    return std::nullopt;
+  return monomial.front();
+}
+
+SmallVector<unsigned> SizeExpr::getSymbols() const {
+  SmallVector<unsigned> result;
+  for (const auto &[monomial, coefficient] : terms)
+    for (unsigned symbol : monomial)
+      if (!llvm::is_contained(result, symbol))
+        result.push_back(symbol);
+  return result;
+}
+
+int64_t SizeExpr::getDivisor() const {
+  uint64_t divisor = 0;
+  for (const auto &[monomial, coefficient] : terms)
+    divisor = std::gcd(divisor, llvm::AbsoluteValue(coefficient));
+  return divisor > INT64_MAX ? 1 : static_cast<int64_t>(divisor);
+}
+
+SizeExpr SizeExpr::divideBy(int64_t divisor) const {
+  SizeExpr result = *this;
+  for (auto &[monomial, coefficient] : result.terms)
+    coefficient /= divisor;
+  return result;
+}
+
+void SizeExpr::add(const Monomial &monomial, int64_t coefficient) {
+  auto [term, isNew] = terms.try_emplace(monomial, 0);
+  std::optional<int64_t> sum = llvm::checkedAdd(term->second, coefficient);
+  if (!sum || terms.size() > kMaxTerms || monomial.size() > kMaxDegree) {
+    *this = overflow();
+    return;
+  }
+  term->second = *sum;
+  if (*sum == 0)
+    terms.erase(term);
+}
+
+SizeExpr SizeExpr::operator+(const SizeExpr &other) const {
+  SizeExpr result = *this;
+  for (const auto &[monomial, coefficient] : other.terms)
+    if (!result.overflows)
+      result.add(monomial, coefficient);
+  return overflows || other.overflows ? overflow() : result;
+}
+
+SizeExpr SizeExpr::operator-(const SizeExpr &other) const {
+  return *this + other * SizeExpr(-1);
+}
+
+SizeExpr SizeExpr::operator*(const SizeExpr &other) const {
+  SizeExpr result;
+  for (const auto &[monomial, coefficient] : terms)
+    for (const auto &[otherMonomial, otherCoefficient] : other.terms) {
+      std::optional<int64_t> product =
+          llvm::checkedMul(coefficient, otherCoefficient);
+      if (!product || result.overflows)
+        return overflow();
+      Monomial both = monomial;
+      both.insert(both.end(), otherMonomial.begin(), otherMonomial.end());
+      llvm::sort(both);
+      result.add(both, *product);
+    }
+  return overflows || other.overflows ? overflow() : result;
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+unsigned SizeSymbols::create(SizeSymbol symbol) {
+  unsigned number = symbols.size();
+  symbols.push_back(std::move(symbol));
+  classes.insert(number);
+  return number;
+}
+
+SizeExpr SizeSymbols::createSize(unsigned input, int64_t dim) {
+  SizeSymbol symbol;
+  symbol.kind = SizeSymbol::Kind::Size;
+  symbol.input = input;
+  symbol.dim = dim;
+  symbol.isNonNegative = true;
+  return SizeExpr::symbol(create(std::move(symbol)));
+}
+
+SizeExpr SizeSymbols::createScalar(unsigned input) {
+  SizeSymbol symbol;
+  symbol.kind = SizeSymbol::Kind::Scalar;
+  symbol.input = input;
+  return SizeExpr::symbol(create(std::move(symbol)));
+}
+
+SizeExpr SizeSymbols::createUnknown() {
+  SizeSymbol symbol;
+  symbol.isUnknown = true;
+  return SizeExpr::symbol(create(std::move(symbol)));
+}
+
+SizeExpr SizeSymbols::createLoop(SizeExpr least, SizeExpr greatest) {
+  SizeSymbol symbol;
+  symbol.kind = SizeSymbol::Kind::Loop;
+  symbol.isUnknown = true;
+  symbol.isNonNegative = isNonNegative(least);
+  symbol.range = {std::move(least), std::move(greatest)};
+  return SizeExpr::symbol(create(std::move(symbol)));
+}
+
+bool SizeSymbols::isNonNegative(const SizeExpr &expr) const {
+  return !expr.hasOverflow() && llvm::all_of(expr.getTerms(), [&](auto &term) {
+    return term.second >= 0 && llvm::all_of(term.first, [&](unsigned symbol) {
+             return symbols[symbol].isNonNegative;
+           });
+  });
+}
+
+/// The value of a term of constants, unless there is none.
+static std::optional<int64_t> fold(TermKind kind, ArrayRef<int64_t> values) {
+  switch (kind) {
+  case TermKind::Value:
+    return values[0];
+  case TermKind::Quotient:
+    if (values[1] == 0 || (values[0] == INT64_MIN && values[1] == -1))
+      return std::nullopt;
+    return llvm::divideFloorSigned(values[0], values[1]);
+  case TermKind::Remainder:
+    if (values[1] <= 0)
+      return std::nullopt;
+    return llvm::mod(values[0], values[1]);
+  case TermKind::Min:
+    return std::min(values[0], values[1]);
+  case TermKind::Max:
+    return std::max(values[0], values[1]);
+  case TermKind::IfLess:
+    return values[0] < values[1] ? values[2] : values[3];
+  case TermKind::IfEqual:
+    return values[0] == values[1] ? values[2] : values[3];
+  }
+  llvm_unreachable("an unknown kind of term");
+}
+
+SizeExpr SizeSymbols::createTerm(TermKind kind,
+                                 std::vector<SizeExpr> operands) {
+  for (const SizeExpr &operand : operands)
+    if (operand.hasOverflow())
+      return operand;
+  if (kind == TermKind::Value)
+    return operands.front();
+  SmallVector<int64_t> constants;
+  for (const SizeExpr &operand : operands)
+    if (std::optional<int64_t> constant = operand.getConstant())
+      constants.push_back(*constant);
+  if (constants.size() == operands.size())
+    if (std::optional<int64_t> value = fold(kind, constants))
+      return SizeExpr(*value);
+  SizeExpr first = operands[0], second = operands[1];
+  std::optional<int64_t> divisor = second.getConstant();
+  bool isExact = divisor && *divisor > 0 && first.getDivisor() % *divisor == 0;
+  bool isOrdered = isNonNegative(second - first);
+  if (kind == TermKind::Quotient && isExact)
+    return first.divideBy(*divisor);
+  if (kind == TermKind::Remainder && isExact)
+    return SizeExpr(0);
+  if (kind == TermKind::Min || kind == TermKind::Max) {
+    if (isOrdered)
+      return kind == TermKind::Min ? first : second;
+    if (isNonNegative(first - second))
+      return kind == TermKind::Min ? second : first;
+    if (second < first)
+      std::swap(operands[0], operands[1]);
+  }
+  if (kind == TermKind::IfLess && isNonNegative(first - second))
+    return operands[3];
+  if (kind == TermKind::IfLess && isNonNegative(second - first - SizeExpr(1)))
+    return operands[2];
+  if (kind == TermKind::IfEqual && first == second)
+    return operands[2];
+  if ((kind == TermKind::IfLess || kind == TermKind::IfEqual) &&
+      operands[2] == operands[3])
+    return operands[2];
+
+  auto known = terms.find({kind, operands});
+  if (known != terms.end())
+    return SizeExpr::symbol(known->second);
+  SizeSymbol symbol;
+  symbol.kind = SizeSymbol::Kind::Term;
+  symbol.term = kind;
+  symbol.operands = operands;
+  auto nonNegative = [&](unsigned number) {
+    return isNonNegative(operands[number]);
+  };
+  switch (kind) {
+  case TermKind::Value:
+  case TermKind::Remainder:
+    symbol.isNonNegative = kind == TermKind::Remainder;
+    break;
+  case TermKind::Quotient:
+  case TermKind::Min:
+    symbol.isNonNegative = nonNegative(0) && nonNegative(1);
+    break;
+  case TermKind::Max:
+    symbol.isNonNegative = nonNegative(0) || nonNegative(1);
+    break;
+  case TermKind::IfLess:
+  case TermKind::IfEqual:
+    symbol.isNonNegative = nonNegative(2) && nonNegative(3);
+    break;
+  }
+  bool varies = false;
+  for (const SizeExpr &operand : operands) {
+    symbol.isUnknown |= !isKnown(operand);
+    varies |= findVarying(operand).has_value();
+    for (unsigned number : operand.getSymbols())
+      symbol.weight += symbols[number].weight;
+  }
+  if (symbol.weight > (symbol.isUnknown ? kMaxUnknownWeight : kMaxWeight))
+    return SizeExpr::overflow();
+  if (varies)
+    symbol.range = getTermRange(kind, operands);
+  unsigned number = create(std::move(symbol));
+  terms.insert({{kind, std::move(operands)}, number});
+  return SizeExpr::symbol(number);
+}
+
+std::optional<std::pair<SizeExpr, SizeExpr>>
+SizeSymbols::getTermRange(TermKind kind, ArrayRef<SizeExpr> operands) {
+  auto first = getRange(operands[0]), second = getRange(operands[1]);
+  if (!first || !second)
+    return std::nullopt;
+  std::optional<int64_t> divisor = operands[1].getConstant();
+  bool dividesByPositive = divisor && *divisor > 0;
+  auto both = [&](const SizeExpr &a, const SizeExpr &b) {
+    return createTerm(kind, {a, b});
+  };
+  switch (kind) {
+  case TermKind::Remainder:
+    if (!dividesByPositive)
+      return std::nullopt;
+    return std::pair(SizeExpr(0), SizeExpr(*divisor - 1));
+  case TermKind::Quotient:
+    if (!dividesByPositive)
+      return std::nullopt;
+    [[fallthrough]];
+  case TermKind::Min:
+  case TermKind::Max:
+    return std::pair(both(first->first, second->first),
+                     both(first->second, second->second));
+  case TermKind::IfLess:
+  case TermKind::IfEqual: {
+    auto yes = getRange(operands[2]), no = getRange(operands[3]);
+    if (!yes || !no)
+      return std::nullopt;
+    return std::pair(createTerm(TermKind::Min, {yes->first, no->first}),
+                     createTerm(TermKind::Max, {yes->second, no->second}));
+  }
+  case TermKind::Value:
+    break;
+  }
+  return std::nullopt;
+}
+
+/// Within a call, some symbols vary: the last of these first, as its range may
+/// depend on those before it.
+std::optional<unsigned> SizeSymbols::findVarying(const SizeExpr &expr) const {
+  std::optional<unsigned> last;
+  for (unsigned symbol : expr.getSymbols())
+    if (symbols[symbol].range && (!last || symbol > *last))
+      last = symbol;
+  return last;
+}
+
+/// The factor of a symbol, and the rest of a polynomial; nothing if it has a
+/// power of the symbol.
+static std::optional<std::pair<SizeExpr, SizeExpr>>
+splitAt(const SizeExpr &expr, unsigned symbol) {
+  SizeExpr factor, rest;
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
+    unsigned power = llvm::count(monomial, symbol);
+    if (power > 1)
+      return std::nullopt;
+    SizeExpr product(coefficient);
+    for (unsigned other : monomial)
+      if (other != symbol)
+        product = product * SizeExpr::symbol(other);
+    (power ? factor : rest) = (power ? factor : rest) + product;
+  }
+  return std::pair(factor, rest);
+}
+
+std::optional<SizeExpr> SizeSymbols::maximize(SizeExpr expr) const {
+  while (std::optional<unsigned> symbol = findVarying(expr)) {
+    auto parts = splitAt(expr, *symbol);
+    if (!parts)
+      return std::nullopt;
+    const auto &[factor, rest] = *parts;
+    const auto &[least, greatest] = *symbols[*symbol].range;
+    if (isNonNegative(factor))
+      expr = factor * greatest + rest;
+    else if (isNonNegative(SizeExpr(0) - factor))
+      expr = factor * least + rest;
+    else
+      return std::nullopt;
+  }
+  if (expr.hasOverflow())
+    return std::nullopt;
+  return expr;
+}
+
+std::optional<SizeSymbols::Replacement>
+SizeSymbols::replace(const SizeExpr &expr, unsigned number) const {
+  auto parts = splitAt(expr, number);
+  if (!parts)
+    return std::nullopt;
+  const auto &[factor, rest] = *parts;
+  bool isPositive = isNonNegative(factor);
+  if (!isPositive && !isNonNegative(SizeExpr(0) - factor))
+    return std::nullopt;
+  const SizeSymbol &symbol = symbols[number];
+  Replacement result;
+  if (symbol.kind == SizeSymbol::Kind::Loop && symbol.range) {
+    const auto &[least, greatest] = *symbol.range;
+    result.exprs = {rest + factor * (isPositive ? greatest : least)};
+    return result;
+  }
+  if (symbol.kind != SizeSymbol::Kind::Term)
+    return std::nullopt;
+  ArrayRef<SizeExpr> operands = symbol.operands;
+  switch (symbol.term) {
+  case TermKind::Value:
+    return std::nullopt;
+  case TermKind::Quotient: {
+    // a - (d - 1) <= d * floor(a / d) <= a
+    std::optional<int64_t> divisor = operands[1].getConstant();
+    if (!divisor || *divisor <= 0 || factor.getDivisor() % *divisor != 0)
+      return std::nullopt;
+    SizeExpr dividend = operands[0] - SizeExpr(isPositive ? 0 : *divisor - 1);
+    result.exprs = {rest + factor.divideBy(*divisor) * dividend};
+    return result;
+  }
+  case TermKind::Remainder:
+    // Divisors are required to be positive.
+    result.exprs = {rest +
+                    factor * (isPositive ? operands[1] - 1 : SizeExpr(0))};
+    return result;
+  case TermKind::Min:
+  case TermKind::Max:
+    result.needsAll = (symbol.term == TermKind::Max) == isPositive;
+    break;
+  case TermKind::IfLess:
+  case TermKind::IfEqual:
+    operands = operands.drop_front(2);
+    result.needsAll = true;
+    break;
+  }
+  for (const SizeExpr &operand : operands)
+    result.exprs.push_back(rest + factor * operand);
+  return result;
+}
+
+/// Terms come after what they are computed from, so that an unknown number can
+/// only be cancelled by what comes after it: the last one is replaced first.
+std::optional<unsigned> SizeSymbols::findUnknown(const SizeExpr &expr) const {
+  std::optional<unsigned> last;
+  for (unsigned symbol : expr.getSymbols())
+    if (symbols[symbol].isUnknown && (!last || symbol > *last))
+      last = symbol;
+  return last;
+}
+
+bool SizeSymbols::isAtMostZero(const SizeExpr &expr) const {
+  return isAtMostZero(expr, kMaxSteps);
+}
+
+bool SizeSymbols::isAtMostZero(const SizeExpr &expr, unsigned depth) const {
+  if (expr.hasOverflow())
+    return false;
+  std::optional<SizeExpr> greatest = maximize(expr);
+  if (greatest && isNonNegative(SizeExpr(0) - *greatest))
+    return true;
+  if (depth == 0)
+    return false;
+  auto holdsWithout = [&](unsigned symbol) {
+    std::optional<Replacement> bounds = replace(expr, symbol);
+    if (!bounds)
+      return false;
+    auto holds = [&](const SizeExpr &bound) {
+      return isAtMostZero(bound, depth - 1);
+    };
+    return bounds->needsAll ? llvm::all_of(bounds->exprs, holds)
+                            : llvm::any_of(bounds->exprs, holds);
+  };
+  if (std::optional<unsigned> unknown = findUnknown(expr))
+    return holdsWithout(*unknown);
+  return llvm::any_of(expr.getSymbols(), holdsWithout);
+}
+
+std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
+                                              unsigned depth) const {
+  if (isKnown(expr))
+    return {expr};
+  if (expr.hasOverflow() || depth == 0)
+    return {};
+  std::set<SizeExpr> conditions;
+  if (std::optional<SizeExpr> greatest = maximize(expr);
+      greatest && isKnown(*greatest))
+    conditions.insert(*greatest);
+  std::optional<Replacement> bounds = replace(expr, *findUnknown(expr));
+  if (!bounds)
+    return conditions;
+  // What serves one of the bounds, or all of them.
+  std::optional<std::set<SizeExpr>> found;
+  for (const SizeExpr &bound : bounds->exprs) {
+    if (bounds->needsAll && isAtMostZero(bound, depth - 1))
+      continue;
+    std::set<SizeExpr> more = getConditions(bound, depth - 1);
+    if (!found)
+      found = std::move(more);
+    else if (bounds->needsAll)
+      llvm::set_intersect(*found, more);
+    else
+      found->insert(more.begin(), more.end());
+  }
+  if (found)
+    conditions.insert(found->begin(), found->end());
+  return conditions;
+}
+
+std::optional<SizeExpr>
+SizeSymbols::findCondition(ArrayRef<SizeExpr> exprs) const {
+  auto getWeight = [&](const SizeExpr &condition) {
+    size_t weight = condition.getTerms().size();
+    for (unsigned symbol : condition.getSymbols())
+      weight += symbols[symbol].weight;
+    return weight;
+  };
+  std::optional<SizeExpr> best;
+  for (const SizeExpr &expr : exprs)
+    for (const SizeExpr &condition : getConditions(expr, kMaxSteps)) {
+      bool neverHolds = isNonNegative(condition - 1);
+      bool isStronger = best && isNonNegative(condition - *best);
+      bool isWeaker = best && isNonNegative(*best - condition);
+      if (!neverHolds && !isStronger &&
+          (!best || isWeaker || getWeight(condition) < getWeight(*best)))
+        best = condition;
+    }
+  return best;
+}
+
+std::optional<std::pair<SizeExpr, SizeExpr>>
+SizeSymbols::getRange(const SizeExpr &expr) const {
+  std::optional<SizeExpr> greatest = maximize(expr);
+  std::optional<SizeExpr> least = maximize(SizeExpr(0) - expr);
+  if (!greatest || !least)
+    return std::nullopt;
+  return std::pair(SizeExpr(0) - *least, *greatest);
+}
+
+unsigned SizeSymbols::getLeader(unsigned symbol) const {
+  unsigned leader = symbol;
+  for (unsigned member : classes.members(symbol))
+    leader = std::min(leader, member);
+  return leader;
+}
+
+void SizeSymbols::unite(unsigned a, unsigned b) {
+  classes.unionSets(a, b);
+  resolved[0].clear();
+  resolved[1].clear();
+}
+
+void SizeSymbols::setConstant(unsigned symbol, int64_t value) {
+  constants.insert({symbol, value});
+  resolved[1].clear();
+}
+
+SizeExpr SizeSymbols::resolve(const SizeExpr &expr, bool useConstants) {
+  auto resolveSymbol = [&](unsigned symbol) {
+    unsigned leader = getLeader(symbol);
+    // A copy: new terms move the symbols.
+    SizeSymbol it = symbols[leader];
+    if (it.kind == SizeSymbol::Kind::Term) {
+      auto known = resolved[useConstants].find(leader);
+      if (known != resolved[useConstants].end())
+        return known->second;
+      for (SizeExpr &operand : it.operands)
+        operand = resolve(operand, useConstants);
+      SizeExpr result = createTerm(it.term, std::move(it.operands));
+      resolved[useConstants][leader] = result;
+      return result;
+    }
+    if (useConstants)
+      for (unsigned member : classes.members(leader))
+        if (auto known = constants.find(member); known != constants.end())
+          return SizeExpr(known->second);
+    return SizeExpr::symbol(leader);
+  };
+  if (expr.hasOverflow())
+    return expr;
+  SizeExpr result;
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
+    SizeExpr product(coefficient);
+    for (unsigned symbol : monomial)
+      product = product * resolveSymbol(symbol);
+    result = result + product;
+  }
+  return result;
+}
+
+bool SizeSymbols::isKnown(const SizeExpr &expr) const {
+  return !expr.hasOverflow() &&
+         llvm::none_of(expr.getSymbols(), [&](unsigned symbol) {
+           return symbols[symbol].isUnknown;
+         });
+}
+
+bool SizeSymbols::dependsOnElements(const SizeExpr &expr) const {
+  return expr.hasOverflow() ||
+         llvm::any_of(expr.getSymbols(), [&](unsigned number) {
+           const SizeSymbol &symbol = symbols[number];
+           return symbol.kind == SizeSymbol::Kind::Unknown ||
+                  llvm::any_of(symbol.operands, [&](const SizeExpr &operand) {
+                    return dependsOnElements(operand);
+                  });
+         });
+}

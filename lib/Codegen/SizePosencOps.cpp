@@ -1,0 +1,192 @@
+//===- SizePosencOps.cpp - sizes of posenc operations -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SizeAnalysis.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Requires that dimensions with the same symbol be equal.
+static void requireSymbols(PositionalOpInterface op, SizeAnalysis &analysis) {
+  DenseMap<int64_t, SizeExpr> sizes;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<ShapedType>(operand.get().getType()))
+      continue;
+    for (auto [symbol, size] :
+         llvm::zip_equal(op.getDimSymbols(operand.getOperandNumber()),
+                         analysis.getShape(operand.get()))) {
+      if (symbol < 0)
+        continue;
+      auto [known, isNew] = sizes.try_emplace(symbol, size);
+      if (!isNew)
+        analysis.requireEqual(known->second, size, op);
+    }
+  }
+}
+
+/// Requires what must hold of the elements of `indices`, which entry points
+/// look at.
+static LogicalResult
+requireIndices(Operation *op, StringRef name, BoundKind kind, Value indices,
+               ArrayRef<SizeExpr> limit, SizeAnalysis &analysis,
+               std::optional<SizeExpr> each = {}, Value lengths = {}) {
+  std::optional<unsigned> input = analysis.getInput(indices);
+  std::optional<unsigned> lengthsInput =
+      lengths ? analysis.getInput(lengths) : 0;
+  if (!input || !lengthsInput)
+    return op->emitError() << "expected " << name
+                           << " to be an argument of the function: entry "
+                              "points cannot check numbers that it computes";
+  analysis.requireBound({kind, *input,
+                         SmallVector<SizeExpr>(limit.begin(), limit.end()),
+                         each, lengths ? int64_t{*lengthsInput} : -1});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Query heads are a multiple of key heads, which are some unless there are no
+/// query heads.
+static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
+  SizeExpr queryHeads = analysis.getShape(op.getQuery())[op.getQueryHeadDim()];
+  SizeExpr keyHeads = analysis.getShape(op.getKey())[op.getKeyHeadDim()];
+  // The verifier compares static ones.
+  if (queryHeads == keyHeads ||
+      (queryHeads.getConstant() && keyHeads.getConstant()))
+    return;
+  if (std::optional<unsigned> query = analysis.getInput(op.getQuery()))
+    return analysis.requireBound(
+        {BoundKind::Heads, *query, {keyHeads}, queryHeads});
+  SizeSymbols &symbols = analysis.getSymbols();
+  analysis.requireAtMost(queryHeads, queryHeads * keyHeads, op);
+  SizeExpr divisor = symbols.createTerm(TermKind::Max, {keyHeads, 1});
+  analysis.requireEqual(
+      symbols.createTerm(TermKind::Remainder, {queryHeads, divisor}), 0, op);
+}
+
+static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> key = analysis.getShape(op.getKey());
+  Value table = op.getBlockTable();
+  SizeExpr slots = op.arePackedKeys() ? SizeExpr(0) : key[op.getKeyTokenDim()];
+  auto require = [&](StringRef name, BoundKind kind, Value indices,
+                     ArrayRef<SizeExpr> limit,
+                     std::optional<SizeExpr> each = {}, Value lengths = {}) {
+    return requireIndices(op, name, kind, indices, limit, analysis, each,
+                          lengths);
+  };
+  if (Value lengths = op.getLengths()) {
+    SmallVector<SizeExpr> limit{slots};
+    if (table)
+      limit.insert(limit.begin(), analysis.getShape(table)[1]);
+    if (failed(require("lengths", BoundKind::Lengths, lengths, limit)))
+      return failure();
+    // Of pages nobody else says how many keys these have.
+    for (Value tensor : {op.getMask(), op.getKeyPositions()})
+      if (table && tensor &&
+          cast<ShapedType>(tensor.getType()).getShape().back() != 1 &&
+          failed(require("lengths", BoundKind::Lengths, lengths,
+                         analysis.getShape(tensor).back())))
+        return failure();
+  }
+  if (table && failed(require("block_table", BoundKind::Pages, table, key[0],
+                              slots, op.getLengths())))
+    return failure();
+  for (auto [number, starts] : llvm::enumerate(op.getCuSeqlens())) {
+    SizeExpr tokens =
+        number == 0 ? analysis.getShape(op.getQuery())[op.getQueryTokenDim()]
+                    : key[op.getKeyTokenDim()];
+    std::optional<SizeExpr> batch;
+    if (op.getLengths())
+      batch = analysis.getShape(op.getLengths())[0];
+    if (failed(require("cu_seqlens", BoundKind::Starts, starts, tokens, batch)))
+      return failure();
+  }
+  return success();
+}
+
+/// Regions get the batch entry, head, and places of a query and a key, which
+/// both exist.
+static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> query = analysis.getShape(op.getQuery());
+  SmallVector<SizeExpr> key = analysis.getShape(op.getKey());
+  SizeExpr queries = query[op.getQueryTokenDim()];
+  SizeExpr keys = key[op.getKeyTokenDim()];
+  if (op.getBlockTable())
+    keys = keys * analysis.getShape(op.getBlockTable())[1];
+  bool isRagged = op.arePackedQueries() || op.arePackedKeys();
+  SizeExpr batch = !isRagged ? query[0]
+                   : op.getLengths()
+                       ? analysis.getShape(op.getLengths())[0]
+                       : analysis.getShape(op.getCuSeqlens().front())[0] - 1;
+  // A query stands behind the others of its sequence, before the last key.
+  SizeExpr first =
+      op.getLengths() || isRagged ? SizeExpr(1) - queries : keys - queries;
+  SmallVector<SizeExpr> places{
+      analysis.createLoop(0, batch - 1),
+      analysis.createLoop(0, query[op.getQueryHeadDim()] - 1),
+      analysis.createLoop(first, keys - 1), analysis.createLoop(0, keys - 1)};
+  SmallVector<SizeAnalysis::Guard> guards{
+      {0, batch}, {0, queries}, {0, keys}, {0, query[op.getQueryHeadDim()]}};
+  for (Region *region : {&op.getScore(), &op.getWhere()}) {
+    if (region->empty())
+      continue;
+    for (auto [argument, place] :
+         llvm::zip_equal(region->getArguments().take_back(4), places))
+      analysis.setInteger(argument, place);
+    if (failed(analysis.visitRegion(*region, guards)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+static LogicalResult requireNumbers(KvAppendOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> cache = analysis.getShape(op.getInits()[0]);
+  SizeExpr tokens = cache[op.getCacheTokenDim()];
+  if (Value lengths = op.getLengths())
+    return requireIndices(op, "lengths", BoundKind::Lengths, lengths, tokens,
+                          analysis);
+  return requireIndices(op, "slots", BoundKind::Slots, op.getSlots(),
+                        {cache[0], tokens}, analysis);
+}
+
+std::optional<LogicalResult>
+mlir::posenc::visitPosencOp(Operation *op, SizeAnalysis &analysis) {
+  if (auto bucket = dyn_cast<T5BucketOp>(op)) {
+    analysis.setInteger(
+        bucket.getResult(),
+        analysis.createLoop(0, static_cast<int64_t>(bucket.getBuckets()) - 1));
+    return success();
+  }
+  auto positional = dyn_cast<PositionalOpInterface>(op);
+  if (!positional)
+    return std::nullopt;
+  requireSymbols(positional, analysis);
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  for (OpResult result : op->getResults())
+    analysis.setShape(
+        result, analysis.getShape(dps.getTiedOpOperand(result)->get()), op);
+  if (auto append = dyn_cast<KvAppendOp>(op))
+    return requireNumbers(append, analysis);
+  auto attention = dyn_cast<AttentionOp>(op);
+  if (!attention) {
+    for (Region &region : op->getRegions())
+      if (failed(analysis.visitRegion(region, {})))
+        return failure();
+    return success();
+  }
+  requireHeads(attention, analysis);
+  if (failed(requireNumbers(attention, analysis)))
+    return failure();
+  return visitRegions(attention, analysis);
+}

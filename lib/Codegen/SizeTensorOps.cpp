@@ -1,0 +1,334 @@
+//===- SizeTensorOps.cpp - sizes of operations on tensors -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SizeAnalysis.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The sizes of a slice, which lies within a tensor of these sizes.
+template <typename OpTy>
+static SmallVector<SizeExpr> requireSlice(OpTy op, ArrayRef<SizeExpr> tensor,
+                                          SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> offsets = analysis.getIntegers(op.getMixedOffsets());
+  SmallVector<SizeExpr> sizes = analysis.getIntegers(op.getMixedSizes());
+  SmallVector<SizeExpr> strides = analysis.getIntegers(op.getMixedStrides());
+  for (auto [offset, size, stride, whole] :
+       llvm::zip_equal(offsets, sizes, strides, tensor)) {
+    analysis.requireAtMost(0, offset, op);
+    analysis.requireAtMost(0, size, op);
+    analysis.requireAtMost(0, stride, op);
+    // The last element. Where there is none, nothing is read.
+    analysis.requireAtMost(offset + (size - 1) * stride + 1, whole, op);
+  }
+  return sizes;
+}
+
+template <typename Range>
+static SmallVector<SizeExpr> dropDims(ArrayRef<SizeExpr> sizes,
+                                      const Range &dropped) {
+  SmallVector<SizeExpr> result;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!dropped.test(dim))
+      result.push_back(size);
+  return result;
+}
+
+static LogicalResult visit(tensor::ExtractSliceOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> sizes =
+      requireSlice(op, analysis.getShape(op.getSource()), analysis);
+  analysis.setShape(op.getResult(), dropDims(sizes, op.getDroppedDims()), op);
+  return success();
+}
+
+/// The source has the sizes of the slice, but for dimensions of size 1.
+template <typename OpTy>
+static void requireSource(OpTy op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> sizes =
+      requireSlice(op, analysis.getShape(op.getDest()), analysis);
+  for (auto [size, source] :
+       llvm::zip_equal(dropDims(sizes, op.getDroppedDims()),
+                       analysis.getShape(op.getSource())))
+    analysis.requireEqual(source, size, op);
+}
+
+static LogicalResult visit(tensor::InsertSliceOp op, SizeAnalysis &analysis) {
+  requireSource(op, analysis);
+  analysis.setShape(op.getResult(), analysis.getShape(op.getDest()), op);
+  return success();
+}
+
+static LogicalResult visit(tensor::ParallelInsertSliceOp op,
+                           SizeAnalysis &analysis) {
+  requireSource(op, analysis);
+  return success();
+}
+
+static LogicalResult visit(tensor::EmptyOp op, SizeAnalysis &analysis) {
+  analysis.setShape(op.getResult(), analysis.getIntegers(op.getMixedSizes()),
+                    op);
+  return success();
+}
+
+static LogicalResult visit(tensor::CastOp op, SizeAnalysis &analysis) {
+  if (!isa<RankedTensorType>(op.getSource().getType()) ||
+      !isa<RankedTensorType>(op.getType()))
+    return op.emitError("entry points cannot check unranked tensors");
+  analysis.setShape(op.getResult(), analysis.getShape(op.getSource()), op);
+  analysis.shareInput(op.getSource(), op.getResult());
+  return success();
+}
+
+static LogicalResult visit(tensor::DimOp op, SizeAnalysis &analysis) {
+  std::optional<int64_t> dim = analysis.getInteger(op.getIndex()).getConstant();
+  if (!isa<RankedTensorType>(op.getSource().getType()) || !dim)
+    return op.emitError("expected a constant dimension of a ranked tensor");
+  SmallVector<SizeExpr> shape = analysis.getShape(op.getSource());
+  if (*dim < 0 || *dim >= static_cast<int64_t>(shape.size()))
+    return op.emitError() << "there is no dimension " << *dim << " of "
+                          << op.getSource().getType();
+  analysis.setInteger(op.getResult(), shape[*dim]);
+  return success();
+}
+
+static SizeExpr getProduct(ArrayRef<SizeExpr> sizes, ArrayRef<int64_t> dims) {
+  SizeExpr product(1);
+  for (int64_t dim : dims)
+    product = product * sizes[dim];
+  return product;
+}
+
+static LogicalResult visit(tensor::ExpandShapeOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> source = analysis.getShape(op.getSrc());
+  SmallVector<SizeExpr> sizes = analysis.getIntegers(op.getMixedOutputShape());
+  analysis.setShape(op.getResult(), sizes, op);
+  for (auto [size, group] :
+       llvm::zip_equal(source, op.getReassociationIndices()))
+    analysis.requireEqual(size, getProduct(sizes, group), op);
+  // Without a dimension there is one element.
+  if (source.empty())
+    for (const SizeExpr &size : sizes)
+      analysis.requireEqual(size, 1, op);
+  return success();
+}
+
+static LogicalResult visit(tensor::CollapseShapeOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> source = analysis.getShape(op.getSrc()), sizes;
+  for (const ReassociationIndices &group : op.getReassociationIndices())
+    sizes.push_back(getProduct(source, group));
+  if (sizes.empty())
+    for (const SizeExpr &size : source)
+      analysis.requireEqual(size, 1, op);
+  analysis.setShape(op.getResult(), sizes, op);
+  return success();
+}
+
+static LogicalResult visit(tensor::ReshapeOp op, SizeAnalysis &analysis) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  auto elements = op.getShape().getDefiningOp<tensor::FromElementsOp>();
+  if (!type || !isa<RankedTensorType>(op.getSource().getType()))
+    return op.emitError("entry points cannot check unranked tensors");
+  SmallVector<SizeExpr> sizes;
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    sizes.push_back(elements ? analysis.getInteger(elements.getElements()[dim])
+                    : ShapedType::isDynamic(size)
+                        ? analysis.getSymbols().createUnknown()
+                        : SizeExpr(size));
+  analysis.setShape(op.getResult(), sizes, op);
+  auto getAll = [&](ArrayRef<SizeExpr> shape) {
+    return getProduct(shape,
+                      llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
+  };
+  analysis.requireEqual(getAll(analysis.getShape(op.getSource())),
+                        getAll(sizes), op);
+  return success();
+}
+
+static LogicalResult visit(tensor::ConcatOp op, SizeAnalysis &analysis) {
+  int64_t along = op.getDim();
+  SmallVector<SizeExpr> sizes;
+  for (Value input : op.getInputs()) {
+    SmallVector<SizeExpr> shape = analysis.getShape(input);
+    if (sizes.empty()) {
+      sizes = shape;
+      continue;
+    }
+    for (auto [dim, size] : llvm::enumerate(shape))
+      if (static_cast<int64_t>(dim) == along)
+        sizes[dim] = sizes[dim] + size;
+      else
+        analysis.requireEqual(sizes[dim], size, op);
+  }
+  analysis.setShape(op.getResult(), sizes, op);
+  return success();
+}
+
+/// The sizes of a type, of which operands say the dynamic ones.
+static SmallVector<SizeExpr> getDynamicSizes(Type type, OperandRange dynamic,
+                                             SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> sizes;
+  for (int64_t size : cast<ShapedType>(type).getShape()) {
+    if (!ShapedType::isDynamic(size)) {
+      sizes.push_back(size);
+      continue;
+    }
+    sizes.push_back(analysis.getInteger(dynamic.front()));
+    dynamic = dynamic.drop_front();
+  }
+  return sizes;
+}
+
+/// Visits a region that computes the element at each index.
+static LogicalResult visitElements(Operation *op, ArrayRef<SizeExpr> sizes,
+                                   Region &region, SizeAnalysis &analysis) {
+  SmallVector<SizeAnalysis::Guard> guards;
+  for (auto [argument, size] : llvm::zip_equal(region.getArguments(), sizes)) {
+    analysis.setInteger(argument, analysis.createLoop(0, size - 1));
+    guards.push_back({0, size});
+  }
+  return analysis.visitRegion(region, guards);
+}
+
+static LogicalResult visit(tensor::PadOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> low = analysis.getIntegers(op.getMixedLowPad());
+  SmallVector<SizeExpr> high = analysis.getIntegers(op.getMixedHighPad());
+  SmallVector<SizeExpr> sizes = analysis.getShape(op.getSource());
+  for (auto [size, before, after] : llvm::zip_equal(sizes, low, high)) {
+    analysis.requireAtMost(0, before, op);
+    analysis.requireAtMost(0, after, op);
+    size = size + before + after;
+  }
+  analysis.setShape(op.getResult(), sizes, op);
+  return visitElements(op, sizes, op.getRegion(), analysis);
+}
+
+static LogicalResult visit(tensor::GenerateOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> sizes =
+      getDynamicSizes(op.getType(), op.getDynamicExtents(), analysis);
+  analysis.setShape(op.getResult(), sizes, op);
+  return visitElements(op, sizes, op.getBody(), analysis);
+}
+
+static LogicalResult visit(tensor::SplatOp op, SizeAnalysis &analysis) {
+  analysis.setShape(
+      op.getResult(),
+      getDynamicSizes(op.getType(), op.getDynamicSizes(), analysis), op);
+  return success();
+}
+
+static void requireElement(Operation *op, Value tensor, ValueRange indices,
+                           SizeAnalysis &analysis) {
+  for (auto [index, size] :
+       llvm::zip_equal(indices, analysis.getShape(tensor))) {
+    SizeExpr number = analysis.getInteger(index);
+    analysis.requireAtMost(0, number, op);
+    analysis.requireAtMost(number + 1, size, op);
+  }
+}
+
+/// The input whose elements an index is, each of which is read; nothing if
+/// entry points cannot check them.
+static std::optional<unsigned> findIndices(Value index,
+                                           SizeAnalysis &analysis) {
+  auto cast = index.getDefiningOp<arith::IndexCastOp>();
+  if (!cast)
+    return std::nullopt;
+  Value tensor;
+  if (auto read = cast.getIn().getDefiningOp<tensor::ExtractOp>())
+    tensor = read.getTensor();
+  else if (auto argument = dyn_cast<BlockArgument>(cast.getIn()))
+    if (auto generic =
+            dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp()))
+      tensor = generic->getOperand(argument.getArgNumber());
+  auto type = tensor ? dyn_cast<RankedTensorType>(tensor.getType())
+                     : RankedTensorType();
+  if (!type || type.getRank() < 1 || type.getRank() > 2 ||
+      !(type.getElementType().isInteger(32) ||
+        type.getElementType().isInteger(64)))
+    return std::nullopt;
+  return analysis.getInput(tensor);
+}
+
+static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
+  SmallVector<SizeExpr> indices =
+      analysis.getIntegers(getAsOpFoldResult(op.getIndices()));
+  if (llvm::none_of(indices, [&](const SizeExpr &index) {
+        return analysis.getSymbols().dependsOnElements(index);
+      })) {
+    requireElement(op, op.getTensor(), op.getIndices(), analysis);
+    return success();
+  }
+  // There is an element to read; which one it is, no entry point knows.
+  for (auto [index, number, size] : llvm::zip_equal(
+           op.getIndices(), indices, analysis.getShape(op.getTensor()))) {
+    analysis.requireAtMost(1, size, op);
+    std::optional<unsigned> input = findIndices(index, analysis);
+    if (input && analysis.getSymbols().isKnown(size))
+      analysis.requireBound({BoundKind::Rows, *input, {size}, /*each=*/{}});
+  }
+  analysis.addUnprovenRead(op);
+  return success();
+}
+
+static LogicalResult visit(tensor::InsertOp op, SizeAnalysis &analysis) {
+  requireElement(op, op.getDest(), op.getIndices(), analysis);
+  analysis.setShape(op.getResult(), analysis.getShape(op.getDest()), op);
+  return success();
+}
+
+static LogicalResult visit(bufferization::AllocTensorOp op,
+                           SizeAnalysis &analysis) {
+  if (op.getCopy()) {
+    analysis.setShape(op.getResult(), analysis.getShape(op.getCopy()), op);
+    return success();
+  }
+  analysis.setShape(
+      op.getResult(),
+      getDynamicSizes(op.getType(), op.getDynamicSizes(), analysis), op);
+  return success();
+}
+
+static LogicalResult visit(bufferization::MaterializeInDestinationOp op,
+                           SizeAnalysis &analysis) {
+  analysis.requireEqual(op.getSource(), op.getDest(), op);
+  if (op.getResult())
+    analysis.setShape(op.getResult(), analysis.getShape(op.getDest()), op);
+  return success();
+}
+
+static LogicalResult visit(bufferization::ToTensorOp op,
+                           SizeAnalysis &analysis) {
+  analysis.setShape(op.getResult(), analysis.getShape(op.getBuffer()), op);
+  return success();
+}
+
+static LogicalResult visit(bufferization::ToBufferOp op,
+                           SizeAnalysis &analysis) {
+  analysis.setShape(op.getResult(), analysis.getShape(op.getTensor()), op);
+  return success();
+}
+
+std::optional<LogicalResult>
+mlir::posenc::visitTensorOp(Operation *op, SizeAnalysis &analysis) {
+  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
+      .Case<tensor::CastOp, tensor::CollapseShapeOp, tensor::ConcatOp,
+            tensor::DimOp, tensor::EmptyOp, tensor::ExpandShapeOp,
+            tensor::ExtractOp, tensor::ExtractSliceOp, tensor::GenerateOp,
+            tensor::InsertOp, tensor::InsertSliceOp, tensor::PadOp,
+            tensor::ParallelInsertSliceOp, tensor::ReshapeOp, tensor::SplatOp,
+            bufferization::AllocTensorOp,
+            bufferization::MaterializeInDestinationOp,
+            bufferization::ToBufferOp, bufferization::ToTensorOp>(
+          [&](auto concrete) { return visit(concrete, analysis); })
+      .Default(std::nullopt);
+}

@@ -1,0 +1,185 @@
+//===- FunctionDocs.cpp - what a model's functions compute ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The text that a C header gives with each function of a model: what it
+// computes, and what its arguments hold.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelModule.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using llvm::formatv;
+using ::posenc::frontend::AttentionConfig;
+
+/// For which layers a function is, if not for all.
+std::string ModelModule::describeLayers(StringRef suffix) {
+  if (!suffix.consume_front("_"))
+    return "";
+  if (suffix.consume_back("nope"))
+    return suffix.consume_back("_")
+               ? formatv(" For layers of type {0} that do not rotate.", suffix)
+                     .str()
+               : " For layers that do not rotate.";
+  return formatv(" For layers of type {0}.", suffix).str();
+}
+
+/// Which channels of a head rotate, and how they pair.
+std::string ModelModule::describeRotation(FrequenciesAttr frequencies,
+                                          int64_t headDim, int64_t offset) {
+  int64_t dim = frequencies.getDim();
+  std::string pairs = config.interleaved
+                          ? "neighbours, 2i and 2i + 1, are a pair"
+                          : formatv("i and i + {0} are a pair", dim / 2).str();
+  if (dim == headDim)
+    return formatv("All channels of a head rotate; {0}.", pairs).str();
+  std::string counted =
+      offset == 0 ? "" : formatv(", i counted from {0}", offset).str();
+  return formatv("Channels {0} to {1} of a head rotate, the others do not; "
+                 "{2}{3}.",
+                 offset, offset + dim - 1, pairs, counted)
+      .str();
+}
+
+std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
+                                        StringRef suffix) {
+  bool hasFactor = isa_and_nonnull<YarnScalingAttr>(frequencies.getScaling());
+  StringRef factor =
+      hasFactor ? ", times the attention factor of the scaling" : "";
+  return formatv(
+             "Tables of the rotary embedding: row t has the cosines, and the "
+             "sines, of the {0} angles at position positions[t]{1}.{2}",
+             frequencies.getNumPairs(), factor, describeLayers(suffix))
+      .str();
+}
+
+std::string ModelModule::describeRope(FrequenciesAttr frequencies,
+                                      StringRef suffix) {
+  return formatv(
+             "Rotates the queries q and the keys k of each token by its "
+             "position. {0}{1}{2}",
+             describeRotation(frequencies, config.headDim, config.rotaryOffset),
+             describeLayers(suffix),
+             config.mayNorm ? " q and k are the normed ones, if the model "
+                              "norms them."
+                            : "")
+      .str();
+}
+
+/// How scores are made of products, and which keys have one.
+std::string ModelModule::describeScores(const Layer &layer) {
+  const AttentionConfig &attention = *config.attention;
+  std::string scale = attention.scale
+                          ? formatv("{0}", *attention.scale).str()
+                          : formatv("1/sqrt({0})", attention.headDim).str();
+  std::string text = formatv("Scores are q . k times {0}", scale).str();
+  if (attention.softCap)
+    text += formatv(", then s becomes {0} tanh(s / {0})", *attention.softCap);
+  text += ".";
+  if (attention.hasSinks)
+    text +=
+        " sinks has a logit of each head that joins the softmax's sum only.";
+  return text;
+}
+
+/// What the weights of the norms are, or that there are none.
+std::string ModelModule::describeNorms(bool ofRawKeys) {
+  const AttentionConfig &attention = *config.attention;
+  if (!attention.norm)
+    return config.mayNorm ? " q and k are the normed ones, if the model norms "
+                            "them; --qk-norm lets this function do it."
+                          : "";
+  std::string plus =
+      attention.norm->weightOffset != 0
+          ? formatv(" ({0} is added to them)", attention.norm->weightOffset)
+                .str()
+          : "";
+  return formatv(" {0} normed first, by the root mean square of {1} and the "
+                 "checkpoint's weights{2}.",
+                 ofRawKeys ? "Queries and keys are" : "Queries are",
+                 attention.norm->allHeads ? "all heads of a token together"
+                                          : "each head",
+                 plus)
+      .str();
+}
+
+std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
+                                           const Layer &layer,
+                                           StringRef suffix) {
+  const AttentionConfig &attention = *config.attention;
+  std::string seen = attention.isCausal ? "the tokens up to its own"
+                                        : "all tokens of its sequence";
+  if (layer.window && attention.isCausal)
+    seen = formatv("the last {0} tokens up to its own", *layer.window).str();
+  else if (layer.window)
+    seen = formatv("tokens at most {0} before or after it", *layer.window - 1)
+               .str();
+  std::string rotation =
+      layer.rotates
+          ? "q and k are not rotated yet: this function rotates them by their "
+            "positions. " +
+                describeRotation(frequencies, attention.headDim,
+                                 attention.rotaryOffset)
+          : "These layers do not rotate: positions are not read.";
+  return formatv(
+             "Attention of whole sequences (prefill): o = softmax(scores) v. "
+             "Each token sees {0}, in the order of the tensors.{1}\n{2}\n{3}"
+             "{4}",
+             seen, describeLayers(suffix), rotation, describeScores(layer),
+             describeNorms(/*ofRawKeys=*/true))
+      .str();
+}
+
+std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
+                                        const Layer &layer, StringRef suffix) {
+  const AttentionConfig &attention = *config.attention;
+  int64_t tokens = options.decodeTokens;
+  bool isRaw = options.keyCache == KeyCache::Raw;
+  std::string who =
+      tokens == 1
+          ? "the newest token of each sequence to its cache: o = "
+            "softmax(scores) v"
+          : formatv("the {0} newest tokens of each sequence to its cache: o = "
+                    "softmax(scores) v; each sees no later token than itself",
+                    tokens)
+                .str();
+  std::string window =
+      layer.window ? formatv(" A token sees the last {0} keys up to its own.",
+                             *layer.window)
+                         .str()
+                   : "";
+  std::string places =
+      tokens == 1
+          ? "position lengths[b] - 1"
+          : formatv("positions lengths[b] - {0} to lengths[b] - 1", tokens)
+                .str();
+  std::string rotation = "These layers do not rotate.";
+  if (layer.rotates)
+    rotation =
+        formatv("q is not rotated yet: this function rotates it, at {0}. "
+                "k_cache holds {1}. {2}",
+                places,
+                isRaw ? "keys as they were before their norm and rotation, "
+                        "which are done here for each call"
+                      : "rotated keys",
+                describeRotation(frequencies, attention.headDim,
+                                 attention.rotaryOffset))
+            .str();
+  return formatv("Attention of {0}.{1}{2}\nlengths[b] counts the valid keys of "
+                 "sequence b in caches with room for capacity keys; {3} in the "
+                 "cache already. Others are not read; with none, o is 0.\n{4}\n"
+                 "{5}{6}",
+                 who, window, describeLayers(suffix),
+                 tokens == 1 ? "that of the newest token counts too, and is"
+                             : "those of the newest tokens count too, and are",
+                 rotation, describeScores(layer), describeNorms(isRaw))
+      .str();
+}

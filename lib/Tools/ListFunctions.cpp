@@ -1,0 +1,49 @@
+//===- ListFunctions.cpp - the functions of a module ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ListFunctions.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Prints `(name: type, ...)`; what has no name goes by its number, as in a C
+/// header.
+static void listTypes(raw_ostream &os, TypeRange types, StringRef unnamed,
+                      function_ref<StringAttr(unsigned)> getName) {
+  os << '(';
+  for (auto [number, type] : llvm::enumerate(types)) {
+    os << (number == 0 ? "" : ", ");
+    if (StringAttr name = getName(number))
+      os << name.getValue();
+    else
+      os << unnamed << number;
+    os << ": " << type;
+  }
+  os << ')';
+}
+
+void mlir::posenc::listFunctions(raw_ostream &os, ModuleOp module) {
+  StringRef name = PosencDialect::kNameAttrName;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    os << function.getName();
+    listTypes(os, function.getArgumentTypes(), "in", [&](unsigned number) {
+      return function.getArgAttrOfType<StringAttr>(number, name);
+    });
+    os << " -> ";
+    listTypes(os, function.getResultTypes(), "out", [&](unsigned number) {
+      return function.getResultAttrOfType<StringAttr>(number, name);
+    });
+    os << '\n';
+  }
+}

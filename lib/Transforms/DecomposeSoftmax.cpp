@@ -1,0 +1,104 @@
+//===- DecomposeSoftmax.cpp - softmax as structured operations --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// linalg.softmax decomposes itself, in the type of its elements. That of f16
+// and bf16 is computed in f32 here, so that its sums are and its results are
+// rounded once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCDECOMPOSESOFTMAXPASS
+#include "posenc/Transforms/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Writes each element of `tensor`, converted by `OpTy`, to `init`.
+template <typename OpTy>
+static Value convert(OpBuilder &builder, Location loc, Value tensor,
+                     Value init) {
+  auto type = cast<RankedTensorType>(init.getType());
+  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value converted = OpTy::create(b, loc, type.getElementType(), args[0]);
+    linalg::YieldOp::create(b, loc, converted);
+  };
+  return linalg::GenericOp::create(builder, loc, type, tensor, init,
+                                   ArrayRef<AffineMap>{map, map}, loops, body)
+      .getResult(0);
+}
+
+/// The same softmax in f32.
+static linalg::SoftmaxOp widen(RewriterBase &rewriter, linalg::SoftmaxOp op) {
+  Location loc = op.getLoc();
+  Type f32 = rewriter.getF32Type();
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(rewriter, loc, op.getInput());
+  auto createEmpty = [&]() -> Value {
+    return tensor::EmptyOp::create(rewriter, loc, sizes, f32);
+  };
+  Value wide =
+      convert<arith::ExtFOp>(rewriter, loc, op.getInput(), createEmpty());
+  auto softmax =
+      linalg::SoftmaxOp::create(rewriter, loc, TypeRange(wide.getType()), wide,
+                                createEmpty(), op.getDimension());
+  rewriter.replaceOp(op, convert<arith::TruncFOp>(rewriter, loc,
+                                                  softmax->getResult(0),
+                                                  op.getOutput()));
+  return softmax;
+}
+
+/// Replaces the softmax by generics.
+static LogicalResult decompose(RewriterBase &rewriter, linalg::SoftmaxOp op) {
+  if (!op.hasPureTensorSemantics())
+    return op.emitOpError("expected tensors: it is decomposed before "
+                          "bufferization");
+  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(op.getInput()));
+  if (!element)
+    return op.emitOpError("expected elements of a float type, got ")
+           << getElementTypeOrSelf(op.getInput());
+  rewriter.setInsertionPoint(op);
+  if (element.getWidth() < 32)
+    op = widen(rewriter, op);
+  rewriter.setInsertionPoint(op);
+  FailureOr<SmallVector<Value>> results = op.decomposeOperation(rewriter);
+  if (failed(results))
+    return op.emitOpError("cannot be decomposed");
+  rewriter.replaceOp(op, *results);
+  return success();
+}
+
+namespace {
+struct DecomposeSoftmax final
+    : mlir::posenc::impl::PosencDecomposeSoftmaxPassBase<DecomposeSoftmax> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<linalg::SoftmaxOp> operations;
+    getOperation()->walk(
+        [&](linalg::SoftmaxOp op) { operations.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::SoftmaxOp op : operations)
+      if (failed(decompose(rewriter, op)))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,102 @@
+# ===- faults.py - the comparison of programs.py reports faults ------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""In the place of a kernel stands the model itself, rounded to the type of the
+result, with one fault in it."""
+
+import contextlib
+
+import numpy as np
+
+import attention_model
+import formats
+import model
+import phases
+import programs
+
+
+@contextlib.contextmanager
+def changed(owner, name, value):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def swapped_lanes():
+    correct = model.lanes_of
+
+    def lanes_of(pairing, offset, dim):
+        first, second = correct(pairing, offset, dim)
+        first, second = first.copy(), second.copy()
+        first[0], second[0] = second[0], first[0]
+        return first, second
+    return changed(model, "lanes_of", lanes_of)
+
+
+def next_position():
+    correct = phases.Frequencies.cos_sin
+    return changed(phases.Frequencies, "cos_sin",
+                   lambda self, positions: correct(self, np.asarray(positions) + 1))
+
+
+def ties_to_odd():
+    correct = formats.Format.round
+
+    def round_(self, values):
+        nearest, unit = correct(self, values), self.ulp(abs(np.asarray(values)))
+        with np.errstate(invalid="ignore"):
+            other = np.where(nearest > values, nearest - unit, nearest + unit)
+        return np.where(self.is_tie(values), other, nearest)
+    return changed(formats.Format, "round", round_)
+
+
+def no_maximum():
+    return changed(attention_model.Attention, "subtracts_max", False)
+
+
+def wrong_scale():
+    return changed(attention_model.Attention, "scale_fault", 1.001)
+
+
+# Each with the families in which it shows.
+FAULTS = {
+    "swapped lanes": (swapped_lanes, ("rope", "append", "attention", "mixture")),
+    "position off by one": (next_position, ("rope", "append", "mixture")),
+    "ties to odd": (ties_to_odd, ("known-tables", "known-attention")),
+    "no maximum": (no_maximum, ("attention",)),
+    "wrong scale": (wrong_scale, ("attention",)),
+}
+COUNT, SEED = 6, 1
+
+
+def count_reports(family, fault):
+    """Of how many functions a result is reported as wrong."""
+    reports = 0
+    for number in range(COUNT):
+        expected = programs.make_function(family, SEED, number)
+        with fault(), np.errstate(all="ignore"):
+            made = programs.make_function(family, SEED, number)
+            results = [t.value.kind.encode(t.value.ref) for t in made.results]
+        reports += any(programs.compare(result, tensor.value)
+                       for result, tensor in zip(results, expected.results))
+    return reports
+
+
+def main():
+    families = sorted({name for _, names in FAULTS.values() for name in names})
+    for family in families:
+        assert count_reports(family, contextlib.nullcontext) == 0, family
+    print("none: not reported")
+    for name, (fault, families) in FAULTS.items():
+        missed = [family for family in families if not count_reports(family, fault)]
+        print(f"{name}: " + (f"missed in {missed}" if missed else "reported"))
+
+
+main()

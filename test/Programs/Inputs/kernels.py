@@ -1,0 +1,272 @@
+# ===- kernels.py - compiled libraries called on guarded memory ------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Compiles modules, and calls their functions on tensors that end or begin at
+pages which cannot be accessed."""
+
+import ctypes
+import json
+import mmap
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from formats import BF16, F16, F32, F64, I1, I32, I64, INDEX
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mmap.restype = ctypes.c_void_p
+LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+                      ctypes.c_int, ctypes.c_int, ctypes.c_long]
+LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+CANARY = 0xA5
+DL_CODES = {F64: 2, F32: 2, F16: 2, BF16: 4, I64: 0, I32: 0, INDEX: 0, I1: 6}
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p,
+                                ctypes.c_int64)
+
+
+class CompileError(Exception):
+    pass
+
+
+class Compiler:
+    """posenc-compile, and the tuning fields that it knows."""
+
+    def __init__(self, path, folder):
+        self.path, self.folder = path, folder
+
+    def run(self, *arguments):
+        env = dict(os.environ, POSENC_CACHE="off")
+        return subprocess.run([self.path, *arguments], capture_output=True,
+                              text=True, env=env, timeout=300)
+
+    def compile(self, module, library, *flags):
+        result = self.run(module, "-o", library, *flags)
+        if result.returncode != 0:
+            raise CompileError(
+                f"{self.path} {module} {' '.join(flags)} exited with "
+                f"{result.returncode}:\n{result.stderr}")
+        return library
+
+    def tuning_fields(self, module, cpu):
+        """(name, least, most, multiple) of every choice, as the errors of the
+        tool tell them, so that a new choice is varied too."""
+        path = os.path.join(self.folder, "probe.json")
+
+        def error_of(choices):
+            with open(path, "w", encoding="ascii") as file:
+                json.dump({"version": 1, "cpu": cpu, "choices": choices}, file)
+            return self.run(module, "-o", os.path.join(self.folder, "probe.so"),
+                            "--tuning=" + path).stderr
+        names = re.search(r"expected (.*)", error_of({"no such choice": 1}))
+        assert names, "the error of an unknown choice lists those there are"
+        fields = []
+        for name in names[1].strip().split(", "):
+            limits = re.search(r"(?:a multiple of (\d+)|an integer) from (\d+) to (\d+)",
+                               error_of({name: -1}))
+            assert limits, f"the error of a choice out of range tells the range of {name}"
+            multiple, least, most = (int(text or 1) for text in limits.groups())
+            fields.append((name, least, most, multiple))
+        return fields
+
+    def write_tuning(self, name, cpu, fields, random):
+        """Choices by which small tensors are taken for large ones, and everything
+        is done in small parts; some of them are random."""
+        choices = {}
+        for field, least, most, multiple in fields:
+            value = max(multiple, least)
+            if random and random.random() < 0.3:
+                value = [least, 64, 4096, 1 << int(random.integers(48)),
+                         most][random.integers(5)]
+            choices[field] = min(max(value // multiple * multiple, least), most)
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"version": 1, "cpu": cpu, "choices": choices}, file)
+        return path
+
+
+class Guarded:
+    """Memory between two pages that cannot be accessed. It is never given
+    back: a process calls few kernels."""
+
+    def __init__(self, size):
+        page = mmap.PAGESIZE
+        self.length = max((size + page - 1) // page, 1) * page
+        no_file, private_anonymous = -1, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        base = LIBC.mmap(None, self.length + 2 * page, 0, private_anonymous,
+                         no_file, 0)
+        assert base != ctypes.c_void_p(-1).value
+        self.base = base + page
+        assert LIBC.mprotect(self.base, self.length,
+                             mmap.PROT_READ | mmap.PROT_WRITE) == 0
+
+    def bytes(self):
+        return np.frombuffer(
+            (ctypes.c_uint8 * self.length).from_address(self.base), np.uint8)
+
+
+def place(array, random, at_end=True, strided=False):
+    """A copy of an array (a view of it where strided) and the bytes around it:
+    its last element ends, or its first begins, at a page that cannot be
+    accessed."""
+    if strided and array.ndim > 1 and array.size:
+        # A permutation of all dimensions but the last, of rows with more in
+        # between.
+        order = list(random.permutation(array.ndim - 1)) + [array.ndim - 1]
+        more = random.integers(0, 3, array.ndim)
+        padded = [array.shape[d] + int(more[n]) for n, d in enumerate(order)]
+        used = tuple(slice(int(more[n]), None) if at_end else
+                     slice(0, array.shape[d]) for n, d in enumerate(order))
+    else:
+        order, padded = list(range(array.ndim)), list(array.shape)
+        used = tuple(slice(None) for _ in order)
+    size = int(np.prod(padded, dtype=np.int64)) * array.itemsize
+    memory = Guarded(size).bytes()
+    memory[:] = CANARY
+    region = memory[len(memory) - size:] if at_end else memory[:size]
+    base = region.view(array.dtype).reshape(padded)
+    view = base[used].transpose(np.argsort(order))
+    view[...] = array
+    return view, memory
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack's tensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+def address(array):
+    # NumPy's address of an empty array is any.
+    return array.__array_interface__["data"][0]
+
+
+def dl_tensor(kind, array):
+    dims = ctypes.c_int64 * array.ndim
+    strides = dims(*(s // array.itemsize for s in array.strides))
+    return DLTensor(address(array), 1, 0, array.ndim, DL_CODES[kind],
+                    8 * array.itemsize, 1, dims(*array.shape), strides, 0)
+
+
+SCALARS = {I64: ctypes.c_int64, INDEX: ctypes.c_int64, I32: ctypes.c_int32,
+           F32: ctypes.c_float, F64: ctypes.c_double}
+
+
+class Library:
+    """A kernel library. `order` of its chunks: None for its own loop, else
+    "reversed", "random" or "threads"."""
+
+    def __init__(self, path):
+        self.handle = ctypes.CDLL(path)
+        self.prefix = re.sub(r"^lib|\.so$", "", os.path.basename(path))
+        metadata = getattr(self.handle, self.prefix + "_metadata")
+        metadata.restype = ctypes.c_char_p
+        self.metadata = json.loads(metadata())
+        self.functions = {f["name"]: f for f in self.metadata["functions"]}
+        self.chunks = 0  # the most of a call
+        self.kept = None
+
+    def set_order(self, order, random=None):
+        def run(_, body, argument, count):
+            self.chunks = max(self.chunks, count)
+            numbers = list(range(count))
+            if order == "reversed":
+                numbers.reverse()
+            elif order == "random":
+                random.shuffle(numbers)
+            if order == "threads":
+                with ThreadPoolExecutor(3) as pool:
+                    list(pool.map(lambda i: body(argument, i), numbers))
+            else:
+                for i in numbers:
+                    body(argument, i)
+        setter = getattr(self.handle, self.prefix + "_set_parallel_for")
+        setter.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        self.kept, before = (PARALLEL_FOR(run) if order else None), self.kept
+        setter(ctypes.cast(self.kept, ctypes.c_void_p) if order else None, None)
+        del before
+
+    def in_place(self, function):
+        """For each output, the number of the input that it may be, or None."""
+        description = self.functions[function]
+        names = [given["name"] for given in description["inputs"]]
+        return [names.index(out["in_place"]) if out.get("in_place") else None
+                for out in description["outputs"]]
+
+    def unread(self, function):
+        """The numbers of the inputs of which only the shape counts."""
+        inputs = self.functions[function]["inputs"]
+        return [n for n, given in enumerate(inputs) if given.get("shape_only")]
+
+    def sizes_of(self, function, arrays):
+        """The sizes that the plain entry takes, in order."""
+        description, sizes = self.functions[function], {}
+        described = description["inputs"] + description["outputs"]
+        for tensor, array in zip(described, arrays):
+            for name, size in zip(tensor.get("shape", []), array.shape):
+                sizes[name] = size
+        return [ctypes.c_int64(sizes[name]) for name in description["sizes"]]
+
+    def workspace(self, function, arrays):
+        """The last arguments of an entry: a workspace of as many bytes as the
+        library asks for, where the function takes one."""
+        symbol = self.functions[function].get("workspace")
+        if not symbol:
+            return []
+        count = getattr(self.handle, symbol)
+        count.restype = ctypes.c_int64
+        size = count(*self.sizes_of(function, arrays))
+        memory = Guarded(size).bytes()
+        memory[:] = CANARY
+        return [ctypes.c_void_p(address(memory) + len(memory) - size)]
+
+    def call_checked(self, function, kinds, arrays, absent=()):
+        """By the entry for DLPack tensors; a scalar is an array of rank 0. The
+        data of those whose numbers are in `absent` is NULL."""
+        entry = getattr(self.handle, f"{self.prefix}_{function}_dl")
+        entry.restype = ctypes.c_int32
+        message = ctypes.create_string_buffer(400)
+        arguments, kept = [], []
+        for kind, array in zip(kinds, arrays):
+            if array.ndim == 0:
+                arguments.append(SCALARS[kind](array.item()))
+                continue
+            kept.append(dl_tensor(kind, array))
+            if len(arguments) in absent:
+                kept[-1].data = None
+            arguments.append(ctypes.byref(kept[-1]))
+        arguments += self.workspace(function, arrays)
+        code = entry(*arguments, message, ctypes.c_size_t(len(message)))
+        return code, message.value.decode()
+
+    def call_plain(self, function, kinds, arrays, absent=()):
+        """By the entry for pointers and sizes, of contiguous tensors."""
+        entry = getattr(self.handle, f"{self.prefix}_{function}")
+        entry.restype = ctypes.c_int32
+        arguments = []
+        for n, (kind, array) in enumerate(zip(kinds, arrays)):
+            if array.ndim == 0:
+                arguments.append(SCALARS[kind](array.item()))
+            else:
+                arguments.append(ctypes.c_void_p(
+                    None if n in absent else address(array)))
+        arguments += self.sizes_of(function, arrays)
+        return entry(*arguments, *self.workspace(function, arrays)), ""

@@ -1,0 +1,396 @@
+//===- SizesTest.cpp - random functions at right and wrong sizes ----------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles random functions and calls their entry points, on memory that ends
+// or begins at pages that nobody may touch. Where the model takes the sizes,
+// the results are the model's; where it does not, an entry point may refuse
+// them or not (what is folded away requires nothing), but touches nothing else.
+// POSENC_FUZZ_SEED chooses other functions, POSENC_FUZZ_SCALE more of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Dispatch.h"
+#include "Sandbox.h"
+#include "SizePrograms.h"
+
+#include "posenc/Registration/Registration.h"
+#include "posenc/Target/JitLibrary.h"
+#include "posenc/runtime/Library.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstring>
+#include <sys/mman.h>
+
+using namespace posenc::fuzz;
+using Shape = std::vector<int64_t>;
+
+namespace {
+
+constexpr size_t kNumPrograms = 60, kCallsPerProgram = 24;
+
+uint64_t readNumber(const char *name, uint64_t fallback) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : fallback;
+}
+
+/// Memory between two pages that nobody may touch; it ends at the second one,
+/// or begins behind the first.
+class Guarded {
+public:
+  Guarded(size_t bytes, bool atEnd) {
+    size_t pages = (bytes + kPage - 1) / kPage;
+    size = (pages + 2) * kPage;
+    base = static_cast<char *>(
+        mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (pages)
+      mprotect(base + kPage, pages * kPage, PROT_READ | PROT_WRITE);
+    data = base + kPage + (atEnd ? pages * kPage - bytes : 0);
+  }
+  Guarded(Guarded &&other) : base(other.base), data(other.data) {
+    size = std::exchange(other.size, 0);
+  }
+  ~Guarded() {
+    if (size)
+      munmap(base, size);
+  }
+  template <typename T> T *as() const { return reinterpret_cast<T *>(data); }
+
+private:
+  static constexpr size_t kPage = 4096;
+  char *base, *data;
+  size_t size;
+};
+
+/// DLTensor of DLPack.
+struct DlTensor {
+  void *data;
+  int32_t deviceType = 1, deviceId = 0;
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes = 1;
+  int64_t *shape;
+  int64_t *strides = nullptr;
+  uint64_t byteOffset = 0;
+};
+
+int64_t count(const Shape &shape) {
+  int64_t result = 1;
+  for (int64_t size : shape)
+    result *= size;
+  return result;
+}
+
+/// The sizes of a call, and whether the model takes them.
+struct Trial {
+  ModelCall call;
+  bool isValid;
+  Shape output;
+};
+
+/// A compiled function.
+class Subject {
+public:
+  Subject(const SizeProgram &program, mlir::MLIRContext &context)
+      : program(program) {
+    module = mlir::parseSourceString<mlir::ModuleOp>(program.text, &context);
+    if (!module)
+      return;
+    jit = mlir::posenc::JitLibrary::create(*module);
+    if (!jit)
+      return;
+    std::string error;
+    library = posenc::runtime::Library::fromSymbols(
+        jit->getMetadata(),
+        [](void *jit, const char *symbol) {
+          return static_cast<mlir::posenc::JitLibrary *>(jit)->lookup(symbol);
+        },
+        jit.get(), error);
+    if (library)
+      function = library.find("f", error);
+  }
+  explicit operator bool() const { return static_cast<bool>(function); }
+
+  /// The output's sizes as the metadata has them; none if the inputs disagree.
+  Shape getOutputShape(const Trial &trial) const;
+
+  /// What is wrong, or empty. Counts what was refused.
+  std::string run(const Trial &trial, bool atEnd, bool isPlain,
+                  size_t &numRefused) const;
+
+private:
+  /// The sizes that the plain entry point takes; nothing if two tensors
+  /// disagree about one.
+  std::optional<Shape> getSizes(const Trial &trial) const;
+
+  const SizeProgram &program;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::unique_ptr<mlir::posenc::JitLibrary> jit;
+  posenc::runtime::Library library;
+  posenc::runtime::Function function;
+};
+
+} // namespace
+
+std::optional<Shape> Subject::getSizes(const Trial &trial) const {
+  const posenc_function *it = function.get();
+  Shape sizes;
+  for (size_t i = 0; i < posenc_function_num_sizes(it); ++i) {
+    std::string name = posenc_function_size_name(it, i);
+    std::optional<int64_t> value;
+    for (size_t j = 0; j < program.inputs.size(); ++j)
+      for (size_t dim = 0; dim < program.inputs[j].shape.size(); ++dim) {
+        const char *own =
+            posenc_argument_size_name(posenc_function_input(it, j), dim);
+        int64_t size = trial.call.inputs[j].shape[dim];
+        if (!own || own != name)
+          continue;
+        if (value && *value != size)
+          return std::nullopt;
+        value = size;
+      }
+    sizes.push_back(value.value_or(0));
+  }
+  // What is static is not asked for.
+  for (size_t j = 0; j < program.inputs.size(); ++j)
+    for (size_t dim = 0; dim < program.inputs[j].shape.size(); ++dim)
+      if (!program.inputs[j].isDynamic[dim] &&
+          trial.call.inputs[j].shape[dim] != program.inputs[j].shape[dim])
+        return std::nullopt;
+  return sizes;
+}
+
+Shape Subject::getOutputShape(const Trial &trial) const {
+  std::vector<posenc_value> values;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const SizeInput &input = program.inputs[i];
+    const Shape &shape = trial.call.inputs[i].shape;
+    posenc_value value = {};
+    value.kind =
+        input.kind == SizeInput::Kind::Scalar ? POSENC_SCALAR : POSENC_TENSOR;
+    value.scalar = trial.call.scalars[i];
+    value.tensor = {nullptr,
+                    input.kind == SizeInput::Kind::Floats ? POSENC_F32
+                                                          : POSENC_I64,
+                    int32_t(shape.size()), shape.data()};
+    values.push_back(value);
+  }
+  Shape shape;
+  std::string error;
+  function.outputShape(values, 0, shape, error);
+  // What is not refused has to be there.
+  constexpr int64_t most = int64_t(1) << 24;
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements = size > most || elements > most ? most + 1 : elements * size;
+  return elements > most ? Shape() : shape;
+}
+
+std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
+                         size_t &numRefused) const {
+  std::vector<Guarded> memory;
+  std::vector<DlTensor> tensors(program.inputs.size() + 1);
+  std::vector<Shape> shapes;
+  std::vector<int64_t> arguments;
+  for (const ModelTensor &tensor : trial.call.inputs)
+    shapes.push_back(tensor.shape);
+  shapes.push_back(trial.output);
+  auto add = [&](size_t number, bool isFloat, bool isScalar, int64_t scalar) {
+    memory.emplace_back(
+        isScalar ? 0 : count(shapes[number]) * (isFloat ? 4 : 8), atEnd);
+    if (isScalar) {
+      arguments.push_back(scalar);
+      return;
+    }
+    DlTensor &tensor = tensors[number];
+    tensor.data = memory.back().as<void>();
+    tensor.ndim = shapes[number].size();
+    tensor.code = isFloat ? 2 : 0;
+    tensor.bits = isFloat ? 32 : 64;
+    tensor.shape = shapes[number].data();
+    arguments.push_back(reinterpret_cast<int64_t>(
+        isPlain ? tensor.data : static_cast<void *>(&tensor)));
+  };
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const SizeInput &input = program.inputs[i];
+    bool isFloat = input.kind == SizeInput::Kind::Floats;
+    add(i, isFloat, input.kind == SizeInput::Kind::Scalar,
+        trial.call.scalars[i]);
+    const ModelTensor &tensor = trial.call.inputs[i];
+    for (size_t j = 0; j < tensor.data.size(); ++j)
+      if (isFloat)
+        memory.back().as<float>()[j] = float(tensor.data[j]);
+      else
+        memory.back().as<int64_t>()[j] = int64_t(tensor.data[j]);
+  }
+  add(program.inputs.size(), true, false, 0);
+  float *output = memory.back().as<float>();
+  char message[512] = "";
+  if (isPlain) {
+    std::optional<Shape> sizes = getSizes(trial);
+    if (!sizes)
+      return "";
+    arguments.insert(arguments.end(), sizes->begin(), sizes->end());
+  } else {
+    arguments.push_back(reinterpret_cast<int64_t>(message));
+    arguments.push_back(sizeof(message));
+  }
+  if (arguments.size() > POSENC_MAX_ARGUMENTS)
+    return "";
+  auto code = posenc::runtime::dispatch<int32_t>(
+      jit->lookup(isPlain ? "posenc_f" : "posenc_f_dl"), arguments.data(),
+      arguments.size());
+  numRefused += code != 0;
+  std::string which =
+      isPlain ? "the plain entry point" : "the checked entry point";
+  if (!trial.isValid)
+    return !isPlain && code != 0 && !*message
+               ? which + " refuses sizes without a message"
+               : "";
+  if (code != 0)
+    return which + " refuses right sizes with code " + std::to_string(code) +
+           ": " + message;
+  const ModelTensor &expected = trial.call.computed.back();
+  for (size_t i = 0; i < expected.data.size(); ++i)
+    if (!(std::abs(output[i] - expected.data[i]) <=
+          1e-3 * (1 + std::abs(expected.data[i]))))
+      return which + ": element " + std::to_string(i) + " is " +
+             std::to_string(output[i]) + ", expected " +
+             std::to_string(expected.data[i]);
+  return "";
+}
+
+/// Some sizes of the call that the function was made for, changed: one of them,
+/// or all that have some value.
+static Trial makeTrial(const SizeProgram &program, Random &random,
+                       bool isChanged) {
+  Trial trial;
+  std::vector<std::pair<size_t, size_t>> places;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const SizeInput &input = program.inputs[i];
+    trial.call.inputs.push_back({input.shape, {}});
+    trial.call.scalars.push_back(input.scalar);
+    if (input.kind == SizeInput::Kind::Scalar)
+      places.push_back({i, 0});
+    for (size_t dim = 0; dim < input.shape.size(); ++dim)
+      places.push_back({i, dim});
+  }
+  auto valueAt = [&](std::pair<size_t, size_t> place) -> int64_t & {
+    auto [input, dim] = place;
+    return program.inputs[input].kind == SizeInput::Kind::Scalar
+               ? trial.call.scalars[input]
+               : trial.call.inputs[input].shape[dim];
+  };
+  for (size_t change = isChanged ? 1 + random.below(2) : 0; change > 0;
+       --change) {
+    auto place = places[random.below(places.size())];
+    int64_t old = valueAt(place);
+    const int64_t choices[] = {0, 1, 2 * old, old + 1, old - 1, 3, 4, 6};
+    int64_t value = choices[random.below(std::size(choices))];
+    bool isScalar = program.inputs[place.first].kind == SizeInput::Kind::Scalar;
+    if (value < 0 && !isScalar)
+      value = 0;
+    if (isScalar && random.chance(4))
+      value = random.chance(2) ? -1 : INT64_MAX - 2;
+    bool changesAll = random.chance(2) && value >= 0 && value < 100;
+    for (auto other : places) {
+      auto [input, dim] = other;
+      bool isOfType = program.inputs[input].kind != SizeInput::Kind::Scalar &&
+                      !program.inputs[input].isDynamic[dim];
+      if (other == place || (changesAll && valueAt(other) == old && !isOfType))
+        valueAt(other) = value;
+    }
+  }
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const SizeInput &input = program.inputs[i];
+    ModelTensor &tensor = trial.call.inputs[i];
+    if (input.kind == SizeInput::Kind::Scalar)
+      continue;
+    for (int64_t n = count(tensor.shape); n > 0; --n)
+      tensor.data.push_back(input.kind == SizeInput::Kind::Floats
+                                ? double(random.below(33)) / 8 - 2
+                            : input.kind == SizeInput::Kind::Positions
+                                ? double(random.below(100))
+                                : double(random.below(4)) -
+                                      (random.chance(20) ? 3 : 0));
+  }
+  trial.isValid = program.run(trial.call);
+  trial.output = trial.isValid ? trial.call.computed.back().shape : Shape();
+  return trial;
+}
+
+TEST(SizesTest, EntryPointsTakeWhatFits) {
+  uint64_t seed = readNumber("POSENC_FUZZ_SEED", 1);
+  size_t numPrograms = kNumPrograms * readNumber("POSENC_FUZZ_SCALE", 1);
+  auto makeProgram = [&](size_t number) {
+    Random random(seed * 0x100000001b3 + number);
+    return makeSizeProgram(random);
+  };
+  SandboxOptions options;
+  options.batch = 10;
+  Summary summary = runSandboxed(
+      numPrograms,
+      [&]() -> Body {
+        mlir::DialectRegistry registry;
+        mlir::posenc::registerAllDialects(registry);
+        auto context = std::make_shared<mlir::MLIRContext>(
+            registry, mlir::MLIRContext::Threading::DISABLED);
+        return [=](size_t number) -> Outcome {
+          SizeProgram program = makeProgram(number);
+          std::string diagnostics;
+          mlir::ScopedDiagnosticHandler handler(
+              context.get(), [&](mlir::Diagnostic &diagnostic) {
+                diagnostics += diagnostic.str() + "\n";
+                return mlir::success();
+              });
+          Subject subject(program, *context);
+          if (!subject)
+            return {"does not compile: " + diagnostics, 0};
+          Random random(number);
+          size_t numInvalid = 0, numRefused = 0, numValid = 0;
+          for (size_t i = 0; i < kCallsPerProgram; ++i) {
+            Trial trial = makeTrial(program, random, i > 0);
+            if (!trial.isValid)
+              trial.output = subject.getOutputShape(trial);
+            for (bool isPlain : {false, true}) {
+              size_t refused = 0;
+              std::string wrong =
+                  subject.run(trial, i % 2 == 0, isPlain, refused);
+              if (!wrong.empty())
+                return {wrong, 0};
+              if (!isPlain) {
+                numInvalid += !trial.isValid;
+                numValid += trial.isValid;
+                numRefused += refused;
+              }
+            }
+          }
+          // 1: some sizes fit, and all others were refused.
+          return {"", numValid == 0              ? size_t(3)
+                      : numRefused == numInvalid ? size_t(1)
+                                                 : size_t(2)};
+        };
+      },
+      options);
+  for (const Failure &failure : summary.failures)
+    ADD_FAILURE() << describe(failure) << "\nthe function:\n"
+                  << makeProgram(failure.last).text;
+  const std::vector<size_t> &reached = summary.reached;
+  std::printf("%zu functions run: of %zu, all wrong sizes are refused, of %zu "
+              "some require nothing; %zu take no sizes; the slowest takes %.1f "
+              "s\n",
+              summary.executed, reached[1], reached[2], reached[3],
+              summary.slowestSeconds);
+  EXPECT_EQ(summary.executed, numPrograms);
+  // A check that finds nothing wrong would refuse nothing.
+  EXPECT_GE(reached[1], numPrograms / 3);
+}
