@@ -8,8 +8,8 @@
 """programs.py POSENC-COMPILE FAMILY... [--seed=N] [--count=N] [--keep=FOLDER]
 
 Compiles random functions and compares their results with what the operations
-mean, in units that SEMANTICS sets, or to the bit where the exact result is
-known. The model shares nothing with the compiler and its reference.
+mean: within the documented bounds, or to the bit where the exact result is known.
+The model shares nothing with the compiler and its reference.
 
 Every function is called on memory that ends, or begins, at a page that cannot
 be accessed; by both entries; with its chunks in several orders and on several
