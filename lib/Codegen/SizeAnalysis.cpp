@@ -286,7 +286,25 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
   return success();
 }
 
-static LogicalResult refuseUnknown(Operation *op) {
+bool SizeAnalysis::isCertain(ArrayRef<Guard> guards) {
+  return llvm::all_of(guards, [&](const Guard &guard) {
+    return symbols.isKnown(guard.first) && symbols.isKnown(guard.second);
+  });
+}
+
+LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
+  Operation *op = requirement.op;
+  // A read is clamped to the tensor, which must have elements then, unless the
+  // read is in a loop that need not run.
+  if (auto read = dyn_cast<tensor::ExtractOp>(op)) {
+    if (!unprovenReads.insert(read) || !isCertain(requirement.guards))
+      return success();
+    for (const SizeExpr &size : getShape(read.getTensor()))
+      if (failed(
+              finish({RelationKind::AtMost, 1, size, op, requirement.guards})))
+        return failure();
+    return success();
+  }
   return op->emitError()
          << "sizes of '" << op->getName()
          << "' follow from elements of tensors or from too large an "
@@ -321,7 +339,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
       return success();
     std::optional<SizeExpr> condition = symbols.findCondition(differences);
     if (!condition)
-      return refuseUnknown(op);
+      return finishUnknown(requirement);
     // What is subtracted goes to the other side.
     left = right = SizeExpr(0);
     for (const auto &[monomial, coefficient] : condition->getTerms()) {
@@ -365,7 +383,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   right = symbols.resolve(right, /*useConstants=*/false);
   if (left.hasOverflow() || right.hasOverflow() || !symbols.isKnown(left) ||
       !symbols.isKnown(right))
-    return refuseUnknown(op);
+    return finishUnknown(requirement);
   if (left == right)
     return success();
   // The simpler side is what messages begin with.

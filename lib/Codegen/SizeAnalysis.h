@@ -82,6 +82,9 @@ public:
   void requireAtMost(const SizeExpr &a, const SizeExpr &b, Operation *op);
   void requireBound(IndexBound bound);
   void addUnprovenRead(tensor::ExtractOp op) { unprovenReads.insert(op); }
+  /// Whether the operations that are visited now run wherever entry points find
+  /// that they do.
+  bool isCertain() { return isCertain(guards); }
   /// The number of the input whose elements a tensor has, or nothing.
   std::optional<unsigned> getInput(Value tensor) const;
   /// Lets a value have the elements of an input that another one has.
@@ -130,6 +133,9 @@ private:
   LogicalResult visitCall(Operation *op);
   LogicalResult visitRegions(Operation *op);
   LogicalResult finish(const Requirement &requirement);
+  /// Whether entry points can tell if what the guards are for is run.
+  bool isCertain(ArrayRef<Guard> guards);
+  LogicalResult finishUnknown(const Requirement &requirement);
 
   FunctionOpInterface function;
   SizeSymbols symbols;

@@ -271,7 +271,8 @@ static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
   // There is an element to read; which one it is, no entry point knows.
   for (auto [index, number, size] : llvm::zip_equal(
            op.getIndices(), indices, analysis.getShape(op.getTensor()))) {
-    analysis.requireAtMost(1, size, op);
+    if (analysis.isCertain())
+      analysis.requireAtMost(1, size, op);
     std::optional<unsigned> input = findIndices(index, analysis);
     if (input && analysis.getSymbols().isKnown(size))
       analysis.requireBound({BoundKind::Rows, *input, {size}, /*each=*/{}});

@@ -54,6 +54,23 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 
+  // Linalg, which stands between posenc and vectors.
+  PosencTileContractionsPassOptions contractions;
+  contractions.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(
+      createPosencTileContractionsPass(contractions));
+  PosencTileElementwisePassOptions elements;
+  elements.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(
+      createPosencTileElementwisePass(elements));
+  // After that: what is left of a row stays as it is.
+  manager.addNestedPass<func::FuncOp>(createPosencTileReductionsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
   // Callers own what functions return, which therefore copy what is not new.
@@ -71,7 +88,9 @@ void mlir::posenc::buildPosencToVectorPipeline(
       getVectorOptions<ConvertPosencRopeToVectorPassOptions>(options)));
   manager.addPass(createConvertPosencSinusoidalToVectorPass(
       getVectorOptions<ConvertPosencSinusoidalToVectorPassOptions>(options)));
-  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
+  PosencExpandCopiesPassOptions copies;
+  copies.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencHoistScratchPass());
@@ -86,7 +105,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
   // Of what functions return and is not new.
-  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass());
+  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createPosencMoveScratchPass());

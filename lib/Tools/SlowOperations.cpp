@@ -9,6 +9,7 @@
 #include "SlowOperations.h"
 
 #include "posenc/Codegen/Attention.h"
+#include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -42,9 +43,9 @@ static std::optional<int64_t> countSteps(linalg::LinalgOp op) {
   return steps;
 }
 
-/// LLVM vectorizes loops whose innermost one is parallel, and sums of integers.
-/// Sums of floats along the innermost loop it leaves as they are, since another
-/// order rounds otherwise.
+/// Of what is not tiled, LLVM vectorizes loops whose innermost one is parallel,
+/// and sums of integers. Sums of floats along the innermost loop it leaves as
+/// they are, since another order rounds otherwise.
 static void warnOfLinalg(linalg::LinalgOp op) {
   constexpr int64_t kFewSteps = 4096;
   bool sumsInnermost =
@@ -53,7 +54,8 @@ static void warnOfLinalg(linalg::LinalgOp op) {
   bool isFloat = llvm::any_of(op.getDpsInits(), [](Value init) {
     return isa<FloatType>(getElementTypeOrSelf(init.getType()));
   });
-  if (!sumsInnermost || !isFloat ||
+  if (!sumsInnermost || !isFloat || isTiledContraction(op) ||
+      isTiledReduction(op) ||
       countSteps(op).value_or(kFewSteps + 1) <= kFewSteps)
     return;
   op.emitWarning() << "'" << op->getName()
@@ -80,8 +82,12 @@ void mlir::posenc::warnOfSlowOperations(ModuleOp module) {
       warnOfAttention(attention);
     else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
       warnOfLinalg(linalgOp);
-    else if (isa<linalg::SoftmaxOp>(op))
-      op->emitWarning() << "'linalg.softmax' runs as scalar loops";
+    else if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op);
+             softmax &&
+             softmax.getDimension() + 1 !=
+                 static_cast<uint64_t>(softmax.getInputOperandRank()))
+      op->emitWarning() << "'linalg.softmax' runs as scalar loops where its "
+                           "dimension is not the last";
     else if (auto append = dyn_cast<KvAppendOp>(op); append && append.getNorm())
       append.emitWarning() << "the norm of appended keys runs as scalar loops";
   });

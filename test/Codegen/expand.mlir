@@ -69,8 +69,15 @@ func.func private @tensors(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %s : tensor<?xf32>
 }
 
+// Rows are copied by vectors, and what is left of them by elements.
 // CHECK-LABEL: func.func @copy
-// CHECK: linalg.copy
+// CHECK-SAME: %[[A:.*]]: memref<4x8xf32, {{.*}}>, %[[B:.*]]: memref<4x8xf32>
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: %[[X:.*]] = vector.load %[[A]]{{.*}} vector<8xf32>
+// CHECK: vector.store %[[X]], %[[B]]{{.*}} vector<8xf32>
+// CHECK: scf.for
+// CHECK: memref.store %{{.*}}, %[[B]]
 func.func @copy(%a: memref<4x8xf32, strided<[16, 1]>>, %b: memref<4x8xf32>) {
   memref.copy %a, %b : memref<4x8xf32, strided<[16, 1]>> to memref<4x8xf32>
   return
@@ -80,7 +87,7 @@ func.func @copy(%a: memref<4x8xf32, strided<[16, 1]>>, %b: memref<4x8xf32>) {
 // CHECK-LABEL: func.func @same
 // CHECK: %[[DIFFER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[DIFFER]]
-// CHECK-NEXT: linalg.copy
+// CHECK: vector.store
 func.func @same(%a: memref<?x8xf32>, %b: memref<?x8xf32>) {
   linalg.copy ins(%a : memref<?x8xf32>) outs(%b : memref<?x8xf32>)
   return

@@ -34,7 +34,7 @@ func.func private @rotate(%x: tensor<4x8xf32>, %p: tensor<4xi64>, %o: tensor<4x8
 // CHECK-LABEL: func.func private @pick(
 // CHECK: %[[MINE:.*]] = memref.alloc
 // CHECK-NOT: memref.copy
-// CHECK: memref.store %{{.*}}, %[[MINE]]
+// CHECK: vector.store %{{.*}}, %[[MINE]]
 // CHECK: return
 func.func private @pick(%x: tensor<2x4x8xf32>) -> tensor<4x8xf32> {
   %s = tensor.extract_slice %x[1, 0, 0] [1, 4, 8] [1, 1, 1] : tensor<2x4x8xf32> to tensor<4x8xf32>

@@ -124,18 +124,97 @@ def PosencTilePositionsPass
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencTileContractionsPass
+    : InterfacePass<"posenc-tile-contractions",
+                    "::mlir::FunctionOpInterface"> {
+  let summary = "Tile products of matrices to products of registers";
+  let description = [{
+    A contraction of linalg with one dimension each of rows, columns and the sum
+    becomes an `scf.forall` over blocks of rows and panels of columns. In each,
+    parts of the panel are copied to scratch, and each tile of rows is a loop
+    over the sum, of a `linalg.generic` of as many rows and columns as fit into
+    registers. Elements are sums in the order of the reduction, whatever the
+    tiles are; f16 and bf16 are extended to the type of the sums first.
+  }];
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+           "Bytes of the widest vector of the target">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencTileElementwisePass
+    : InterfacePass<"posenc-tile-elementwise",
+                    "::mlir::FunctionOpInterface"> {
+  let summary = "Tile elementwise operations of linalg to vectors";
+  let description = [{
+    Operations that compute every element on its own become loops over rows and,
+    in these, over the elements of a vector; the rest of a row is an operation
+    apart. Operations of a function's own block run in parallel.
+  }];
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+           "Bytes of the widest vector of the target">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencTileReductionsPass
+    : InterfacePass<"posenc-tile-reductions", "::mlir::FunctionOpInterface"> {
+  let summary = "Tile reductions of rows to partial results in vectors";
+  let description = [{
+    A reduction of linalg along the rows of an input becomes a loop over 16
+    partial results and a reduction of these, for each row. The number is the
+    same for all targets, since it decides how sums round.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencVectorizeLinalgPass
+    : InterfacePass<"posenc-vectorize-linalg",
+                    "::mlir::FunctionOpInterface"> {
+  let summary = "Turn static tiles of linalg into vectors";
+  let description = [{
+    Small operations within loops become vectors by upstream's vectorizer, and
+    accumulators become vectors that loops carry. Contractions of vectors are
+    outer products.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::ub::UBDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PosencExpandCopiesPass
     : InterfacePass<"posenc-expand-copies", "::mlir::FunctionOpInterface"> {
   let summary = "Turn memref.copy into loops";
   let description = [{
     A copy of strided memory is otherwise a call of a run-time library that a
-    kernel library does not have. From one argument of a function to another
-    there is none if both are the same memory.
+    kernel library does not have. Rows are copied by vectors. From one argument
+    of a function to another there is no copy if both are the same memory.
   }];
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+           "Bytes of the widest vector of the target">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect"];
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def PosencExpandReshapesPass

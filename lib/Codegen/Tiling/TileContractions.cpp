@@ -1,0 +1,463 @@
+//===- TileContractions.cpp - products of matrices in tiles -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// C[m, n] += A[m, k] * B[k, n] becomes
+//
+//   forall blocks of rows, panels of columns
+//     for blocks of k
+//       the panel of B is copied, row after row of it          (L1)
+//       for tiles of rows
+//         for k: one linalg.generic of rows x columns x 1      (registers)
+//
+// Every element of C is one sum in the order of k, started from the element
+// itself, whatever the tiles are. Tiles at the ends of C are copied into
+// scratch of the full size, so that all of them are computed by the same code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCTILECONTRACTIONSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+/// What the tiles of a product are. `rows` and `columns` are of registers.
+struct ContractionTiles {
+  int64_t rows, columns;
+  int64_t blockRows = 256, blockReduction = 256;
+};
+
+/// A product of matrices, for each entry of a batch. Dimensions are loops of
+/// the operation; those of the result's rows and columns are in this order
+/// there.
+struct Product {
+  linalg::LinalgOp op;
+  SmallVector<AffineMap> maps;
+  SmallVector<unsigned> batch;
+  unsigned m, n, k;
+  /// Whether the operation's second operand has the rows.
+  bool isReversed = false;
+
+  Value getOperand(unsigned number) const {
+    return op->getOperand(getNumber(number));
+  }
+  AffineMap getMap(unsigned number) const { return maps[getNumber(number)]; }
+
+private:
+  unsigned getNumber(unsigned number) const {
+    return isReversed && number < 2 ? 1 - number : number;
+  }
+};
+
+/// Offsets and sizes of loops.
+using Ranges = DenseMap<unsigned, std::pair<OpFoldResult, OpFoldResult>>;
+
+class ProductTiling {
+public:
+  ProductTiling(RewriterBase &rewriter, const Product &product,
+                const ContractionTiles &tiles)
+      : b(rewriter), loc(product.op->getLoc()), product(product), tiles(tiles),
+        sum(getElementTypeOrSelf(product.op->getResult(0).getType())) {}
+
+  Value tile();
+
+private:
+  OpFoldResult attr(int64_t value) { return b.getIndexAttr(value); }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value toValue(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(b, loc, value);
+  }
+  /// min(step, end - first)
+  OpFoldResult clip(int64_t step, OpFoldResult first, OpFoldResult end) {
+    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+    return affine::makeComposedFoldedAffineMin(
+        b, loc,
+        AffineMap::get(2, 0, {b.getAffineConstantExpr(step), d0 - d1},
+                       b.getContext()),
+        {end, first});
+  }
+  OpFoldResult getSize(unsigned loop);
+  /// Slices of an operand, without the dimensions of the batch.
+  void getSlice(AffineMap map, const Ranges &ranges,
+                SmallVector<OpFoldResult> &offsets,
+                SmallVector<OpFoldResult> &sizes, SmallVector<bool> &isKept);
+  Value extract(Value tensor, AffineMap map, const Ranges &ranges);
+  Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                ArrayRef<OpFoldResult> sizes);
+  Value insert(Value source, Value tensor, ArrayRef<OpFoldResult> offsets,
+               ArrayRef<OpFoldResult> sizes);
+  /// The order of two dimensions in an operand without its batch: true if the
+  /// first comes last.
+  bool isSwapped(unsigned operand, unsigned first, unsigned second) const;
+  /// Copies a matrix, transposed if it is `swapped`, to the corner of scratch
+  /// of this static shape, in the type of the sums. The rest of the scratch may
+  /// be anything: results of it go nowhere.
+  Value pack(Value source, bool swapped, ArrayRef<int64_t> shape,
+             ArrayRef<OpFoldResult> sizes);
+  /// Adds the products of a row block and a panel to the part of C.
+  Value addBlock(Value part, Value left, bool leftSwapped, Value panel,
+                 OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
+  Value addTile(Value tile, Value left, bool leftSwapped, OpFoldResult firstRow,
+                Value panel, OpFoldResult depth);
+
+  RewriterBase &b;
+  Location loc;
+  const Product &product;
+  const ContractionTiles &tiles;
+  Type sum;
+};
+
+} // namespace
+
+OpFoldResult ProductTiling::getSize(unsigned loop) {
+  for (unsigned operand : {0, 1, 2})
+    if (std::optional<unsigned> dim =
+            product.getMap(operand).getResultPosition(b.getAffineDimExpr(loop)))
+      return tensor::getMixedSize(b, loc, product.getOperand(operand), *dim);
+  llvm_unreachable("every loop has an operand");
+}
+
+void ProductTiling::getSlice(AffineMap map, const Ranges &ranges,
+                             SmallVector<OpFoldResult> &offsets,
+                             SmallVector<OpFoldResult> &sizes,
+                             SmallVector<bool> &isKept) {
+  for (AffineExpr expr : map.getResults()) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    auto [offset, size] = ranges.lookup(loop);
+    offsets.push_back(offset);
+    sizes.push_back(size);
+    isKept.push_back(!llvm::is_contained(product.batch, loop));
+  }
+}
+
+Value ProductTiling::extract(Value tensor, AffineMap map,
+                             const Ranges &ranges) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<bool> isKept;
+  getSlice(map, ranges, offsets, sizes, isKept);
+  SmallVector<int64_t> shape;
+  for (auto [size, kept] : llvm::zip_equal(sizes, isKept))
+    if (kept)
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::ExtractSliceOp::create(b, loc, type, tensor, offsets, sizes,
+                                        strides);
+}
+
+Value ProductTiling::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                             ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
+                                        strides);
+}
+
+Value ProductTiling::insert(Value source, Value tensor,
+                            ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::InsertSliceOp::create(b, loc, source, tensor, offsets, sizes,
+                                       strides);
+}
+
+bool ProductTiling::isSwapped(unsigned operand, unsigned first,
+                              unsigned second) const {
+  AffineMap map = product.getMap(operand);
+  return *map.getResultPosition(b.getAffineDimExpr(first)) >
+         *map.getResultPosition(b.getAffineDimExpr(second));
+}
+
+Value ProductTiling::pack(Value source, bool swapped, ArrayRef<int64_t> shape,
+                          ArrayRef<OpFoldResult> sizes) {
+  Value scratch = tensor::EmptyOp::create(b, loc, shape, sum);
+  SmallVector<OpFoldResult> offsets(2, attr(0));
+  Value corner = extract(scratch, offsets, sizes);
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  AffineMap from = swapped ? AffineMap::getPermutationMap(
+                                 ArrayRef<unsigned>{1, 0}, b.getContext())
+                           : identity;
+  Value copy =
+      linalg::GenericOp::create(
+          b, loc, corner.getType(), source, corner, ArrayRef{from, identity},
+          SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+          [&](OpBuilder &nested, Location l, ValueRange args) {
+            Value x = args[0];
+            if (x.getType() != sum)
+              x = arith::ExtFOp::create(nested, l, sum, x);
+            linalg::YieldOp::create(nested, l, x);
+          })
+          .getResult(0);
+  return insert(copy, scratch, offsets, sizes);
+}
+
+Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
+                             OpFoldResult firstRow, Value panel,
+                             OpFoldResult depth) {
+  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
+             k = b.getAffineDimExpr(2);
+  auto map = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(3, 0, results, b.getContext());
+  };
+  using utils::IteratorType;
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(depth), constant(1), tile,
+      [&](OpBuilder &, Location, Value at, ValueRange state) {
+        SmallVector<OpFoldResult> offsets{firstRow, at},
+            sizes{attr(tiles.rows), attr(1)};
+        if (leftSwapped) {
+          std::swap(offsets[0], offsets[1]);
+          std::swap(sizes[0], sizes[1]);
+        }
+        Value rows = extract(left, offsets, sizes);
+        Value columns =
+            extract(panel, {at, attr(0)}, {attr(1), attr(tiles.columns)});
+        Value next =
+            linalg::GenericOp::create(
+                b, loc, state[0].getType(), ValueRange{rows, columns}, state[0],
+                ArrayRef{leftSwapped ? map({k, m}) : map({m, k}), map({k, n}),
+                         map({m, n})},
+                ArrayRef{IteratorType::parallel, IteratorType::parallel,
+                         IteratorType::reduction},
+                [&](OpBuilder &nested, Location l, ValueRange args) {
+                  Value x = arith::MulFOp::create(nested, l, args[0], args[1]);
+                  x = arith::AddFOp::create(nested, l, args[2], x);
+                  linalg::YieldOp::create(nested, l, x);
+                })
+                .getResult(0);
+        scf::YieldOp::create(b, loc, next);
+      });
+  return loop.getResult(0);
+}
+
+Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
+                              Value panel, OpFoldResult rows,
+                              OpFoldResult columns, OpFoldResult depth) {
+  auto isFull = [&](OpFoldResult size, int64_t of) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                 toValue(size), constant(of));
+  };
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(rows), constant(tiles.rows), part,
+      [&](OpBuilder &, Location, Value first, ValueRange state) {
+        OpFoldResult count = clip(tiles.rows, first, rows);
+        SmallVector<OpFoldResult> offsets{first, attr(0)};
+        auto whole = [&] {
+          SmallVector<OpFoldResult> sizes{attr(tiles.rows),
+                                          attr(tiles.columns)};
+          Value tile = extract(state[0], offsets, sizes);
+          tile = addTile(tile, left, leftSwapped, first, panel, depth);
+          scf::YieldOp::create(b, loc, insert(tile, state[0], offsets, sizes));
+        };
+        auto partial = [&] {
+          SmallVector<OpFoldResult> sizes{count, columns}, zeros(2, attr(0));
+          Value ofPart = extract(state[0], offsets, sizes);
+          Value tile = pack(ofPart, /*swapped=*/false,
+                            {tiles.rows, tiles.columns}, sizes);
+          SmallVector<OpFoldResult> from{first, attr(0)}, ofLeft{count, depth};
+          if (leftSwapped) {
+            std::swap(from[0], from[1]);
+            std::swap(ofLeft[0], ofLeft[1]);
+          }
+          Value mine = pack(extract(left, from, ofLeft), leftSwapped,
+                            {tiles.rows, tiles.blockReduction}, {count, depth});
+          tile =
+              addTile(tile, mine, /*leftSwapped=*/false, attr(0), panel, depth);
+          // A copy: the part is read above.
+          Value result = linalg::CopyOp::create(
+                             b, loc, extract(tile, zeros, sizes), ofPart)
+                             .getResult(0);
+          scf::YieldOp::create(b, loc,
+                               insert(result, state[0], offsets, sizes));
+        };
+        Value isWhole = arith::AndIOp::create(b, loc, isFull(count, tiles.rows),
+                                              isFull(columns, tiles.columns));
+        auto branch = scf::IfOp::create(b, loc, part.getType(), isWhole,
+                                        /*withElseRegion=*/true);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(branch.thenBlock());
+          whole();
+          b.setInsertionPointToStart(branch.elseBlock());
+          partial();
+        }
+        scf::YieldOp::create(b, loc, branch.getResult(0));
+      });
+  return loop.getResult(0);
+}
+
+Value ProductTiling::tile() {
+  SmallVector<OpFoldResult> ends, steps;
+  for (unsigned loop : product.batch) {
+    ends.push_back(getSize(loop));
+    steps.push_back(attr(1));
+  }
+  OpFoldResult allRows = getSize(product.m), allColumns = getSize(product.n),
+               allDepth = getSize(product.k);
+  ends.append({allRows, allColumns});
+  steps.append({attr(tiles.blockRows), attr(tiles.columns)});
+  SmallVector<OpFoldResult> begins(ends.size(), attr(0));
+  // What fills the result fills its tiles.
+  Value init = product.getOperand(2);
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  if (fill && !fill->hasOneUse())
+    fill = nullptr;
+  if (fill)
+    init = fill.getDpsInits().front();
+  auto forall = scf::ForallOp::create(b, loc, begins, ends, steps, init,
+                                      /*mapping=*/std::nullopt);
+  b.setInsertionPoint(forall.getTerminator());
+  Ranges ranges;
+  SmallVector<Value> variables(forall.getInductionVars());
+  for (auto [loop, variable] : llvm::zip(product.batch, variables))
+    ranges[loop] = {variable, attr(1)};
+  Value firstRow = variables[variables.size() - 2];
+  Value firstColumn = variables.back();
+  OpFoldResult rows = clip(tiles.blockRows, firstRow, allRows);
+  OpFoldResult columns = clip(tiles.columns, firstColumn, allColumns);
+  ranges[product.m] = {firstRow, rows};
+  ranges[product.n] = {firstColumn, columns};
+
+  AffineMap outMap = product.getMap(2);
+  Value output = forall.getRegionIterArgs().front();
+  Value part = extract(output, outMap, ranges);
+  if (fill)
+    part = linalg::FillOp::create(b, loc, fill.getInputs(), part).getResult(0);
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(allDepth), constant(tiles.blockReduction),
+      part, [&](OpBuilder &, Location, Value first, ValueRange state) {
+        OpFoldResult depth = clip(tiles.blockReduction, first, allDepth);
+        ranges[product.k] = {first, depth};
+        bool leftSwapped = isSwapped(0, product.m, product.k);
+        bool rightSwapped = isSwapped(1, product.k, product.n);
+        Value left = extract(product.getOperand(0), product.getMap(0), ranges);
+        Value right = extract(product.getOperand(1), product.getMap(1), ranges);
+        if (getElementTypeOrSelf(left.getType()) != sum) {
+          left = pack(left, leftSwapped,
+                      {tiles.blockRows, tiles.blockReduction}, {rows, depth});
+          leftSwapped = false;
+        }
+        Value panel =
+            pack(right, rightSwapped, {tiles.blockReduction, tiles.columns},
+                 {depth, columns});
+        scf::YieldOp::create(
+            b, loc,
+            addBlock(state[0], left, leftSwapped, panel, rows, columns, depth));
+      });
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<bool> isKept;
+  getSlice(outMap, ranges, offsets, sizes, isKept);
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, loop.getResult(0), output,
+                                        offsets, sizes, strides);
+  return forall.getResult(0);
+}
+
+/// The product that an operation is, or why it is none that is tiled here.
+static FailureOr<Product> getProduct(linalg::LinalgOp op) {
+  // Of loops that never run, slices would lie outside of their tensors.
+  if (!op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
+      llvm::is_contained(op.getStaticLoopRanges(), 0))
+    return failure();
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(op);
+  if (failed(dims) || dims->m.size() != 1 || dims->n.size() != 1 ||
+      dims->k.size() != 1)
+    return failure();
+  auto getType = [&](unsigned operand) {
+    return getElementTypeOrSelf(op->getOperand(operand).getType());
+  };
+  Type sum = getType(2);
+  if (!sum.isF32() && !sum.isF64())
+    return failure();
+  for (unsigned operand : {0, 1})
+    if (!isa<FloatType>(getType(operand)) ||
+        getType(operand).getIntOrFloatBitWidth() > sum.getIntOrFloatBitWidth())
+      return failure();
+  // mulf and addf of the sums' type; operands may be extended before.
+  for (Operation &inner : op->getRegion(0).front().without_terminator())
+    if (!isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) ||
+        getElementTypeOrSelf(inner.getResult(0)) != sum)
+      return failure();
+  Product product{op,
+                  op.getIndexingMapsArray(),
+                  SmallVector<unsigned>(dims->batch.begin(), dims->batch.end()),
+                  dims->m[0],
+                  dims->n[0],
+                  dims->k[0]};
+  AffineMap out = product.getMap(2);
+  MLIRContext *context = op->getContext();
+  auto getPosition = [&](unsigned loop) {
+    return *out.getResultPosition(getAffineDimExpr(loop, context));
+  };
+  if (getPosition(product.m) > getPosition(product.n)) {
+    std::swap(product.m, product.n);
+    product.isReversed = true;
+  }
+  return product;
+}
+
+bool mlir::posenc::isTiledContraction(linalg::LinalgOp op) {
+  return succeeded(getProduct(op));
+}
+
+namespace {
+struct TileContractions final
+    : mlir::posenc::impl::PosencTileContractionsPassBase<TileContractions> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Product> products;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      if (FailureOr<Product> product = getProduct(op); succeeded(product))
+        products.push_back(*product);
+    });
+    int64_t lanes = vectorBytes / 4;
+    for (const Product &product : products) {
+      unsigned width = getElementTypeOrSelf(product.getOperand(2).getType())
+                           .getIntOrFloatBitWidth();
+      ContractionTiles tiles;
+      // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
+      tiles.rows = vectorBytes >= 64 ? 8 : 6;
+      tiles.columns = 2 * lanes * 32 / width;
+      if (getElementTypeOrSelf(product.getOperand(0).getType()) !=
+          getElementTypeOrSelf(product.getOperand(2).getType()))
+        tiles.blockRows = kPackedRows;
+      tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
+      rewriter.setInsertionPoint(product.op);
+      rewriter.replaceOp(product.op,
+                         ProductTiling(rewriter, product, tiles).tile());
+    }
+  }
+
+private:
+  /// Rows of a block that is copied, too: 64 KiB of f32.
+  static constexpr int64_t kPackedRows = 64;
+};
+} // namespace

@@ -1,0 +1,135 @@
+//===- TileReductions.cpp - reductions of rows by vectors -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sum of a row is the sum of 16 partial sums, of every sixteenth element
+// each, whatever the target is: with vectors of another width it would round
+// otherwise.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCTILEREDUCTIONSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr int64_t kPartialResults = 16;
+
+/// The only loop of a reduction, if it runs along rows of an input and the
+/// results are floats that are added, multiplied or compared.
+static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
+      op.getNumParallelLoops() + 1 != op.getNumLoops() ||
+      llvm::is_contained(op.getStaticLoopRanges(), 0) ||
+      !isa<PartialReductionOpInterface>(op.getOperation()))
+    return std::nullopt;
+  SmallVector<unsigned> loops;
+  op.getReductionDims(loops);
+  unsigned loop = loops.front();
+  if (!llvm::all_of(op.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isProjectedPermutation(); }))
+    return std::nullopt;
+  // Partial results of fewer elements gain nothing.
+  int64_t range = op.getStaticLoopRanges()[loop];
+  if (!ShapedType::isDynamic(range) && range < 2 * kPartialResults)
+    return std::nullopt;
+  bool isAlongRows = false;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    isAlongRows |=
+        map.getNumResults() != 0 &&
+        map.getResults().back() == getAffineDimExpr(loop, op->getContext());
+  }
+  if (!isAlongRows)
+    return std::nullopt;
+  if (!computesVectors(op))
+    return std::nullopt;
+  for (auto [number, init] : llvm::enumerate(op.getDpsInits())) {
+    Type type = getElementTypeOrSelf(init.getType());
+    SmallVector<Operation *> combiners;
+    if (!(type.isF32() || type.isF64()) ||
+        !matchReduction(op.getRegionOutputArgs(), number, combiners) ||
+        combiners.size() != 1 ||
+        !arith::getNeutralElement(combiners.front()).has_value())
+      return std::nullopt;
+  }
+  return loop;
+}
+
+bool mlir::posenc::isTiledReduction(linalg::LinalgOp op) {
+  return getReductionLoop(op).has_value();
+}
+
+namespace {
+struct TileReductions final
+    : mlir::posenc::impl::PosencTileReductionsPassBase<TileReductions> {
+  using Base::Base;
+
+  LogicalResult tileOne(RewriterBase &rewriter, linalg::LinalgOp op,
+                        unsigned loop) {
+    MLIRContext *context = op->getContext();
+    // One row at a time: the partial results of all would be in memory.
+    if (op.getNumParallelLoops() > 0) {
+      SmallVector<int64_t> sizes(op.getNumLoops(), 1);
+      sizes[loop] = 0;
+      scf::SCFTilingOptions options;
+      options.setTileSizes(getAsIndexOpFoldResult(context, sizes));
+      bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
+      options.setLoopType(isPhase ? scf::SCFTilingOptions::LoopType::ForallOp
+                                  : scf::SCFTilingOptions::LoopType::ForOp);
+      rewriter.setInsertionPoint(op);
+      FailureOr<scf::SCFTilingResult> rows = scf::tileUsingSCF(
+          rewriter, cast<TilingInterface>(op.getOperation()), options);
+      if (failed(rows))
+        return failure();
+      rewriter.replaceOp(op, rows->replacements);
+      op = cast<linalg::LinalgOp>(rows->tiledOps.front());
+    }
+    SmallVector<int64_t> sizes(op.getNumLoops(), 0);
+    sizes[loop] = kPartialResults;
+    rewriter.setInsertionPoint(op);
+    FailureOr<scf::SCFTilingResult> parts = scf::tileReductionUsingScf(
+        rewriter, cast<PartialReductionOpInterface>(op.getOperation()),
+        getAsIndexOpFoldResult(context, sizes));
+    if (failed(parts))
+      return failure();
+    rewriter.replaceOp(op, parts->replacements);
+    scf::ForOp partial;
+    (void)scf::peelForLoopAndSimplifyBounds(
+        rewriter, cast<scf::ForOp>(parts->loops.back()), partial);
+    return success();
+  }
+
+  void runOnOperation() override {
+    SmallVector<std::pair<linalg::LinalgOp, unsigned>> operations;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      if (std::optional<unsigned> loop = getReductionLoop(op))
+        operations.push_back({op, *loop});
+    });
+    IRRewriter rewriter(&getContext());
+    for (auto [op, loop] : operations)
+      if (failed(tileOne(rewriter, op, loop)))
+        return signalPassFailure();
+  }
+};
+} // namespace

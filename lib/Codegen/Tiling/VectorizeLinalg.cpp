@@ -1,0 +1,159 @@
+//===- VectorizeLinalg.cpp - static tiles to vectors ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCVECTORIZELINALGPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+bool mlir::posenc::isVectorElement(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.getWidth() >= 8 && integer.getWidth() <= 64 &&
+           llvm::isPowerOf2_32(integer.getWidth());
+  return isa<BFloat16Type, Float16Type, Float32Type, Float64Type>(type);
+}
+
+bool mlir::posenc::computesVectors(linalg::LinalgOp op) {
+  auto isVector = [](Value operand) {
+    return !isa<ShapedType>(operand.getType()) ||
+           isVectorElement(getElementTypeOrSelf(operand.getType()));
+  };
+  auto isElementwise = [](Operation &inner) {
+    return isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) ||
+           isa<linalg::IndexOp>(inner);
+  };
+  return llvm::all_of(op->getOperands(), isVector) &&
+         llvm::all_of(op->getRegion(0).front().without_terminator(),
+                      isElementwise);
+}
+
+/// More elements than any tile has: the operation was not tiled.
+static constexpr int64_t kMostElements = 2048;
+
+/// Whether the operation is a tile as passes before this one leave it.
+static bool isTile(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || !computesVectors(op) ||
+      !op->getParentOfType<LoopLikeOpInterface>())
+    return false;
+  int64_t elements = 1;
+  for (int64_t size : op.getStaticLoopRanges()) {
+    if (ShapedType::isDynamic(size) || size == 0 || size > kMostElements)
+      return false;
+    elements *= size;
+  }
+  return elements > 1 && elements <= kMostElements;
+}
+
+namespace {
+struct VectorizeLinalg final
+    : mlir::posenc::impl::PosencVectorizeLinalgPassBase<VectorizeLinalg> {
+  using Base::Base;
+
+  LogicalResult apply(function_ref<void(RewritePatternSet &)> populate) {
+    RewritePatternSet patterns(&getContext());
+    populate(patterns);
+    return applyPatternsGreedily(getOperation(), std::move(patterns));
+  }
+
+  void runOnOperation() override {
+    // Rows of one element are no dimensions of vectors.
+    if (failed(apply([](RewritePatternSet &patterns) {
+          linalg::ControlDropUnitDims control;
+          control.rankReductionStrategy = linalg::ControlDropUnitDims::
+              RankReductionStrategy::ExtractInsertSlice;
+          auto dropAll = control.controlFn;
+          control.controlFn = [dropAll](Operation *op) {
+            auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+            // Of a product, the dimension of the sum stays.
+            bool drops = linalgOp && isTile(linalgOp) &&
+                         linalgOp.getNumReductionLoops() == 0;
+            return drops ? dropAll(op) : SmallVector<unsigned>();
+          };
+          linalg::populateFoldUnitExtentDimsPatterns(patterns, control);
+        })))
+      return signalPassFailure();
+
+    IRRewriter rewriter(&getContext());
+    SmallVector<linalg::LinalgOp> tiles;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      if (isTile(op))
+        tiles.push_back(op);
+    });
+    for (linalg::LinalgOp op : tiles) {
+      rewriter.setInsertionPoint(op);
+      FailureOr<linalg::VectorizationResult> result =
+          linalg::vectorize(rewriter, op);
+      // What upstream cannot vectorize stays a loop over elements.
+      if (succeeded(result))
+        rewriter.replaceOp(op, result->replacements);
+    }
+    if (failed(apply([&](RewritePatternSet &patterns) {
+          vector::populateVectorReductionToContractPatterns(patterns);
+          vector::populateVectorTransferPermutationMapLoweringPatterns(
+              patterns);
+          tensor::populateFoldTensorSubsetIntoVectorTransferPatterns(patterns);
+          vector::TransferReadOp::getCanonicalizationPatterns(patterns,
+                                                              &getContext());
+          tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns,
+                                                              &getContext());
+        })))
+      return signalPassFailure();
+    // Accumulators become vectors that loops carry.
+    SmallVector<scf::ForOp> reductions;
+    getOperation()->walk([&](scf::ForOp loop) {
+      // Not of loops around others: what those write would be copied.
+      bool isInnermost = loop.walk([&](LoopLikeOpInterface inner) {
+                               return inner == loop ? WalkResult::advance()
+                                                    : WalkResult::interrupt();
+                             })
+                             .wasInterrupted() == false;
+      if (isInnermost && loop.getNumRegionIterArgs() > 0)
+        reductions.push_back(loop);
+    });
+    for (scf::ForOp loop : reductions)
+      hoistLoopInvariantSubsets(rewriter,
+                                cast<LoopLikeOpInterface>(loop.getOperation()));
+    if (failed(apply([](RewritePatternSet &patterns) {
+          vector::populateVectorContractLoweringPatterns(
+              patterns, vector::VectorContractLowering::OuterProduct);
+          vector::populateVectorOuterProductLoweringPatterns(patterns);
+          vector::populateVectorMultiReductionLoweringPatterns(
+              patterns, vector::VectorMultiReductionLowering::InnerReduction);
+          vector::populateVectorTransposeLoweringPatterns(
+              patterns, vector::VectorTransposeLowering::Shuffle1D);
+        })))
+      return signalPassFailure();
+    // LLVM may split a vector.fma into two roundings, and here it would.
+    getOperation()->walk([&](vector::FMAOp op) {
+      rewriter.setInsertionPoint(op);
+      rewriter.replaceOpWithNewOp<math::FmaOp>(op, op.getLhs(), op.getRhs(),
+                                               op.getAcc());
+    });
+  }
+};
+} // namespace

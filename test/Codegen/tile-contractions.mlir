@@ -1,0 +1,64 @@
+//===- tile-contractions.mlir - products of matrices in tiles -------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{pipeline} = func.func(posenc-tile-contractions{vector-bytes=64}),canonicalize,cse
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(%{pipeline})' \
+// RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
+// RUN:   --pass-pipeline='builtin.module(%{pipeline},func.func(posenc-vectorize-linalg),canonicalize)' \
+// RUN:   | FileCheck %s --check-prefix=VECTOR
+
+// A panel of the right operand is copied; a tile has registers of accumulators.
+// What fills the result fills its tiles.
+// CHECK-LABEL: func.func @matmul(
+// CHECK-SAME:    %[[A:.*]]: tensor<?x?xf32>, %[[B:.*]]: tensor<?x?xf32>, %[[C:.*]]: tensor<?x?xf32>)
+// CHECK-NOT:     linalg.fill
+// CHECK:         scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (%{{.*}}, %{{.*}}) step (256, 32) shared_outs(%[[O:.*]] = %[[C]])
+// CHECK:           %[[PART:.*]] = tensor.extract_slice %[[O]][%[[I]], %[[J]]]
+// CHECK:           %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[PART]]
+// CHECK:           scf.for %[[K:.*]] = %c0 to %{{.*}} step %c256 iter_args(%{{.*}} = %[[ZERO]])
+// CHECK:             tensor.extract_slice %[[B]][%[[K]], %[[J]]]
+// CHECK:             scf.for {{.*}} step %c8 iter_args
+// CHECK:               scf.if
+// CHECK:                 scf.for {{.*}} step %c1 iter_args({{.*}}) -> (tensor<8x32xf32>)
+// CHECK:                   linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<8x1xf32>, tensor<1x32xf32>) outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK:               } else {
+// CHECK:                 linalg.copy
+// VECTOR-LABEL: func.func @matmul(
+// VECTOR:         scf.for {{.*}} iter_args({{.*}}) -> (vector<8x32xf32>)
+// VECTOR-COUNT-8: math.fma %{{.*}} : vector<32xf32>
+func.func @matmul(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %init = linalg.fill ins(%zero : f32) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%init : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+
+// -----
+
+// Short types are extended once, in the copies; each entry of a batch is apart.
+// CHECK-LABEL: func.func @batch(
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0) to (4, %{{.*}}, 96) step (1, 64, 32)
+// CHECK-COUNT-2:   arith.extf %{{.*}} : bf16 to f32
+// VECTOR-LABEL: func.func @batch(
+// VECTOR:         math.fma
+func.func @batch(%a: tensor<4x?x64xbf16>, %b: tensor<4x64x96xbf16>, %c: tensor<4x?x96xf32>) -> tensor<4x?x96xf32> {
+  %r = linalg.batch_matmul ins(%a, %b : tensor<4x?x64xbf16>, tensor<4x64x96xbf16>) outs(%c : tensor<4x?x96xf32>) -> tensor<4x?x96xf32>
+  return %r : tensor<4x?x96xf32>
+}
+
+// -----
+
+// Sums of another type, and nothing at all, stay as they are.
+// CHECK-LABEL: func.func @others(
+// CHECK-COUNT-2: linalg.matmul
+func.func @others(%a: tensor<?x?xf16>, %b: tensor<?x?xf16>, %c: tensor<?x?xf16>, %x: tensor<0x4xf32>, %y: tensor<4x8xf32>, %z: tensor<0x8xf32>) -> (tensor<?x?xf16>, tensor<0x8xf32>) {
+  %r = linalg.matmul ins(%a, %b : tensor<?x?xf16>, tensor<?x?xf16>) outs(%c : tensor<?x?xf16>) -> tensor<?x?xf16>
+  %s = linalg.matmul ins(%x, %y : tensor<0x4xf32>, tensor<4x8xf32>) outs(%z : tensor<0x8xf32>) -> tensor<0x8xf32>
+  return %r, %s : tensor<?x?xf16>, tensor<0x8xf32>
+}

@@ -1,0 +1,79 @@
+//===- tile-elementwise.mlir - rows of linalg by vectors ------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{tile} = func.func(posenc-tile-elementwise{vector-bytes=64},posenc-tile-reductions)
+// RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
+// RUN:   --pass-pipeline='builtin.module(%{tile},canonicalize,cse,func.func(posenc-vectorize-linalg),canonicalize)' \
+// RUN:   | FileCheck %s
+
+// Rows run in parallel; what is left of one stays an operation.
+// CHECK-LABEL: func.func @scale(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>, %[[W:.*]]: tensor<?xf32>
+// CHECK:         scf.forall (%[[I:.*]]) in
+// CHECK:           scf.for %[[J:.*]] = %c0 to %{{.*}} step %c16
+// CHECK-DAG:         %[[V:.*]] = vector.transfer_read %[[X]][%[[I]], %[[J]]]{{.*}} vector<16xf32>
+// CHECK-DAG:         %[[U:.*]] = vector.transfer_read %[[W]][%[[J]]]{{.*}} vector<16xf32>
+// CHECK:             arith.mulf %[[V]], %[[U]] : vector<16xf32>
+// CHECK:           scf.for
+// CHECK:             linalg.generic
+// CHECK:               arith.mulf %{{.*}} : f32
+func.func @scale(%x: tensor<?x?xf32>, %w: tensor<?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x, %w : tensor<?x?xf32>, tensor<?xf32>) outs(%o : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %y = arith.mulf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+
+// -----
+
+// Nothing is left of rows that vectors divide.
+// CHECK-LABEL: func.func @whole(
+// CHECK:         scf.forall
+// CHECK:           scf.for {{.*}} = %c0 to %c64 step %c16
+// CHECK:             arith.addf %{{.*}} : vector<{{(1x)?}}16xf64>
+// CHECK-NOT:       linalg.
+func.func @whole(%x: tensor<?x64xf64>, %o: tensor<?x64xf64>) -> tensor<?x64xf64> {
+  %r = linalg.add ins(%x, %x : tensor<?x64xf64>, tensor<?x64xf64>) outs(%o : tensor<?x64xf64>) -> tensor<?x64xf64>
+  return %r : tensor<?x64xf64>
+}
+
+// -----
+
+// A sum of a row is one of 16 partial sums, which a loop carries.
+// CHECK-LABEL: func.func @sum(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
+// CHECK:         scf.forall (%[[I:.*]]) in
+// CHECK:           scf.for %[[J:.*]] = {{.*}} iter_args(%[[S:.*]] = %{{.*}}) -> (vector<16xf32>)
+// CHECK:             %[[V:.*]] = vector.transfer_read %[[X]][%[[I]], %[[J]]]
+// CHECK:             arith.addf {{.*}}%[[V]]{{.*}} : vector<16xf32>
+// CHECK:           vector.reduction <add>
+func.func @sum(%x: tensor<?x?xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
+  %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?xf32>) outs(%o : tensor<?xf32>) dimensions = [1]
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// Tensors of i1, rows of fewer elements than a vector, and loops that never run
+// stay as they are.
+// CHECK-LABEL: func.func @others(
+// CHECK-NOT:     vector<16
+// CHECK:         return
+func.func @others(%b: tensor<?x64xi1>, %s: tensor<?x8xf32>, %n: tensor<0x64xf32>) -> (tensor<?x64xi1>, tensor<?x8xf32>, tensor<0x64xf32>) {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%b : tensor<?x64xi1>) {
+  ^bb0(%x: i1):
+    %y = arith.xori %x, %x : i1
+    linalg.yield %y : i1
+  } -> tensor<?x64xi1>
+  %1 = linalg.exp ins(%s : tensor<?x8xf32>) outs(%s : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %2 = linalg.exp ins(%n : tensor<0x64xf32>) outs(%n : tensor<0x64xf32>) -> tensor<0x64xf32>
+  return %0, %1, %2 : tensor<?x64xi1>, tensor<?x8xf32>, tensor<0x64xf32>
+}
