@@ -441,6 +441,11 @@ llvm::Expected<std::vector<StreamStep>>
 BenchKernel::getSteps(LimitKind kind) const {
   if (kind == LimitKind::Auto && code.meaning.attention)
     kind = code.meaning.attention->isDecode ? LimitKind::Read : LimitKind::Fma;
+  if (kind == LimitKind::Auto && !code.meaning.results.empty() &&
+      llvm::all_of(code.meaning.results, [](const Meaning::Result &result) {
+        return result.reduction.has_value();
+      }))
+    kind = LimitKind::Fma;
   std::vector<StreamStep> steps;
   if (kind == LimitKind::Fma) {
     // The rate is the same for less, and takes less time.
@@ -487,7 +492,12 @@ double BenchKernel::getFlops() const {
       lanes *= double(size);
     if (result.windowSize)
       lanes *= double(*result.windowSize) / double(shape.back());
-    flops += lanes * result.flops;
+    double ofLane = result.flops;
+    if (result.reduction) {
+      auto [input, dim] = *result.reduction;
+      ofLane = 2 * double(inputs[input].array.shape()[dim]);
+    }
+    flops += lanes * ofLane;
   }
   return flops;
 }

@@ -8,6 +8,7 @@
 
 #include "Meaning.h"
 
+#include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Tools/Diagnostics.h"
@@ -19,6 +20,21 @@ using namespace mlir::posenc;
 
 /// A pair is rotated with four products and two sums.
 static constexpr double kFlopsPerLane = 3;
+
+/// Sets what is summed, if an argument of the function has it.
+static void readProduct(linalg::LinalgOp op, Meaning::Result &result) {
+  SmallVector<unsigned> loops;
+  op.getReductionDims(loops);
+  AffineExpr loop = getAffineDimExpr(loops.front(), op->getContext());
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    auto argument = dyn_cast<BlockArgument>(input->get());
+    std::optional<unsigned> dim =
+        op.getMatchingIndexingMap(input).getResultPosition(loop);
+    if (argument && dim &&
+        isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+      result.reduction = {argument.getArgNumber(), *dim};
+  }
+}
 
 static void readResult(Operation *op, Meaning &meaning,
                        Meaning::Result &result) {
@@ -40,6 +56,9 @@ static void readResult(Operation *op, Meaning &meaning,
     meaning.variant = "table";
   } else if (auto attention = dyn_cast_or_null<AttentionOp>(op)) {
     readAttention(attention, meaning);
+  } else if (auto product = dyn_cast_or_null<linalg::LinalgOp>(op);
+             product && isTiledContraction(product)) {
+    readProduct(product, result);
   }
 }
 

@@ -39,6 +39,8 @@ struct Meaning {
     std::optional<int64_t> windowSize;
     /// Of each of these lanes.
     double flops = 0;
+    /// Of a product of matrices: the input and its dimension that is summed.
+    std::optional<std::pair<size_t, unsigned>> reduction;
   };
   /// `rope` and `half`, for the name. Of a function that does something else,
   /// its name and `kernel`.
