@@ -19,8 +19,8 @@ namespace mlir::posenc {
 llvm::Expected<std::vector<Input>>
 createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
-/// What the names of arguments tell of a compiled library, which does not say
-/// what its functions compute: they are those of a config's functions. A window
+/// Guesses the meaning of a compiled function from the names of its arguments,
+/// which are those of a config's functions: a library does not say more. A window
 /// has no name: of one query, all keys count as read.
 std::optional<AttentionMeaning>
 guessAttention(::posenc::runtime::Function function);

@@ -39,7 +39,7 @@ struct Meaning {
     std::optional<int64_t> windowSize;
     /// Of each of these lanes.
     double flops = 0;
-    /// Of a product of matrices: the input and its dimension that is summed.
+    /// A product of matrices sums along this dimension of this input.
     std::optional<std::pair<size_t, unsigned>> reduction;
   };
   /// `rope` and `half`, for the name. Of a function that does something else,

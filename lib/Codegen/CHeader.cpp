@@ -197,7 +197,8 @@ static void printComment(raw_ostream &os, StringRef text) {
   }
 }
 
-/// What a function computes, without what would end the comment.
+/// Returns the text that says what a function computes, without anything that
+/// would end a comment of C.
 static std::string getDoc(FunctionOpInterface function) {
   auto doc = function->getAttrOfType<StringAttr>(PosencDialect::kDocAttrName);
   std::string text = doc ? doc.str() : "";

@@ -146,7 +146,7 @@ std::string SizePrinter::print(AffineExpr expr, bool isFactor) {
   if (expr.getKind() == AffineExprKind::Mul)
     return print(left, /*isFactor=*/true) + " * " +
            print(right, /*isFactor=*/true);
-  // Of what is added, signs are subtractions.
+  // A negative term is printed as a subtraction.
   std::string sum = print(left);
   auto product = dyn_cast<AffineBinaryOpExpr>(right);
   auto factor = product && product.getKind() == AffineExprKind::Mul

@@ -97,8 +97,8 @@ using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 /// The functions of a module that have a signature, in order.
 SmallVector<KernelFunction> getKernels(ModuleOp module);
 
-/// What a call of a kernel takes besides its arguments: bytes that its chunks
-/// share, and that each has of a workspace, both multiples of 64.
+/// The memory of a kernel's call besides its arguments: the bytes that its chunks
+/// share, and those that each chunk has of a workspace. Both are multiples of 64.
 struct KernelMemory {
   int64_t sharedBytes = 0, scratchBytes = 0;
 };

@@ -25,7 +25,7 @@ struct Input {
   int64_t scalar = 0;
   double real = 0;
   bool isScalar = false;
-  /// Of a scalar: that it is `real`.
+  /// Whether a scalar is `real`.
   bool isReal = false;
 
   posenc_value value() const {

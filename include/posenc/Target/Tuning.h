@@ -63,7 +63,7 @@ CpuFamily getCpuFamily(llvm::StringRef triple, llvm::StringRef cpu);
 
 /// A row of the table of CPU families.
 struct TuningPreset {
-  /// What was measured, or whose row it is.
+  /// The CPU that the row was measured on, or whose row it is.
   llvm::StringRef name;
   Tuning tuning;
 };
