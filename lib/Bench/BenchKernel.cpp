@@ -104,7 +104,9 @@ static std::vector<std::optional<size_t>> readInPlace(const CaseLibrary &code) {
 llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
   std::vector<std::optional<size_t>> counterparts = readInPlace(code);
   // Attention of its own results is nobody's.
+  // Neither are numbers that an operation makes ever smaller.
   bool inPlace = wantsInPlace && !code.meaning.attention &&
+                 !code.meaning.readsAll &&
                  !llvm::is_contained(counterparts, std::nullopt);
   std::vector<posenc_value> values;
   for (const Input &input : inputs)
@@ -132,7 +134,39 @@ llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
       written.back().source = ByteRows::create(
           counterpart->data(), static_cast<int64_t>(array->sizeInBytes()));
   }
+  if (code.meaning.readsAll)
+    findSources(counterparts);
   return llvm::Error::success();
+}
+
+static bool isIndex(posenc_dtype dtype) {
+  return dtype == POSENC_I64 || dtype == POSENC_I32 || dtype == POSENC_INDEX;
+}
+
+void BenchKernel::findSources(
+    llvm::ArrayRef<std::optional<size_t>> counterparts) {
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    if (input.isScalar || isIndex(input.array.dtype()) ||
+        code.function.input(number).isShapeOnly())
+      continue;
+    auto bytes = static_cast<int64_t>(input.array.sizeInBytes());
+    Rest rest{number, 0};
+    for (auto [output, counterpart] : llvm::zip(written, counterparts)) {
+      auto most = static_cast<int64_t>(output.array->sizeInBytes());
+      bool isMine = counterpart && *counterpart == number;
+      if (isMine) {
+        rest.begin = bytes;
+        break;
+      }
+      if (counterpart || output.source || most > bytes)
+        continue;
+      output.source = ByteRows::create(input.array.data(), most);
+      rest.begin = most;
+      break;
+    }
+    if (rest.begin < bytes)
+      rests.push_back(rest);
+  }
 }
 
 /// What a kernel touches of an output; in place that can be a window of it.
@@ -414,7 +448,20 @@ BenchKernel::getWriteSteps(LimitKind kind) const {
       step.from = *output.source;
     steps.push_back(std::move(step));
   }
+  for (const Rest &rest : rests)
+    steps.push_back(createReadStep(rest));
   return steps;
+}
+
+StreamStep BenchKernel::createReadStep(const Rest &rest) const {
+  const runtime::Array &array = inputs[rest.input].array;
+  StreamStep step;
+  step.kind = StreamStep::Read;
+  step.dtype = array.dtype();
+  step.from =
+      ByteRows::create(static_cast<char *>(array.data()) + rest.begin,
+                       static_cast<int64_t>(array.sizeInBytes()) - rest.begin);
+  return step;
 }
 
 /// Of functions that are not known, all but integers.
@@ -422,18 +469,9 @@ std::vector<StreamStep> BenchKernel::getReadSteps() const {
   if (code.meaning.attention)
     return ::getReadSteps(*code.meaning.attention, inputs);
   std::vector<StreamStep> steps;
-  for (const Input &input : inputs) {
-    if (input.isScalar || input.array.dtype() == POSENC_I64 ||
-        input.array.dtype() == POSENC_I32 ||
-        input.array.dtype() == POSENC_INDEX)
-      continue;
-    StreamStep step;
-    step.kind = StreamStep::Read;
-    step.dtype = input.array.dtype();
-    step.from = ByteRows::create(
-        input.array.data(), static_cast<int64_t>(input.array.sizeInBytes()));
-    steps.push_back(std::move(step));
-  }
+  for (auto [number, input] : llvm::enumerate(inputs))
+    if (!input.isScalar && !isIndex(input.array.dtype()))
+      steps.push_back(createReadStep({number, 0}));
   return steps;
 }
 

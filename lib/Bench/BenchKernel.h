@@ -84,10 +84,18 @@ private:
     /// If not in place: where the same is read.
     std::optional<ByteRows> source;
   };
+  /// Part of an input: from this byte on.
+  struct Rest {
+    size_t input;
+    int64_t begin;
+  };
 
   explicit BenchKernel(CaseLibrary code) : code(std::move(code)) {}
   llvm::Error makeInputs(const Case &from);
   llvm::Error makeOutputs(bool wantsInPlace);
+  /// Of a function that reads all of its inputs: pairs outputs with inputs, and
+  /// finds what else is read.
+  void findSources(llvm::ArrayRef<std::optional<size_t>> counterparts);
   llvm::Error makeViews(llvm::ArrayRef<int64_t> heads);
   llvm::Error checkSignature(const CaseLibrary &other) const;
   llvm::Error makeWorkspace(const CaseLibrary &library, size_t numSizes,
@@ -96,6 +104,7 @@ private:
   ByteRows getRegion(size_t output, bool inPlace) const;
   llvm::Expected<std::vector<StreamStep>> getWriteSteps(LimitKind kind) const;
   std::vector<StreamStep> getReadSteps() const;
+  StreamStep createReadStep(const Rest &rest) const;
 
   CaseLibrary code;
   std::vector<Input> inputs;
@@ -107,6 +116,8 @@ private:
   /// point is called.
   std::vector<int64_t> tensorWords;
   std::vector<Written> written;
+  /// What is read besides.
+  std::vector<Rest> rests;
   /// The most threads that it is called on.
   int threads = 1;
   /// This kernel's own code.

@@ -20,8 +20,8 @@ llvm::Expected<std::vector<Input>>
 createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
 /// Guesses the meaning of a compiled function from the names of its arguments,
-/// which are those of a config's functions: a library does not say more. A window
-/// has no name: of one query, all keys count as read.
+/// which are those of a config's functions: a library does not say more. A
+/// window has no name: of one query, all keys count as read.
 std::optional<AttentionMeaning>
 guessAttention(::posenc::runtime::Function function);
 

@@ -13,6 +13,11 @@
 #include "posenc/Registration/Registration.h"
 #include "posenc/Tools/Diagnostics.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -62,6 +67,23 @@ static void readResult(Operation *op, Meaning &meaning,
   }
 }
 
+/// Whether a function has operations of linalg that read all of their operands,
+/// and of others such as move no elements.
+static bool readsAll(FunctionOpInterface function) {
+  bool hasLinalg = false;
+  WalkResult result = function.getFunctionBody().walk([&](Operation *op) {
+    hasLinalg |= isa<linalg::LinalgDialect>(op->getDialect());
+    bool isKnown =
+        isa<linalg::LinalgDialect, arith::ArithDialect, math::MathDialect>(
+            op->getDialect()) ||
+        isa<tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
+            tensor::ExpandShapeOp, tensor::CollapseShapeOp, SinusoidalOp,
+            func::ReturnOp>(op);
+    return isKnown ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return hasLinalg && !result.wasInterrupted();
+}
+
 static Meaning getMeaning(FunctionOpInterface function) {
   Meaning meaning;
   meaning.family = function.getName().str();
@@ -69,6 +91,7 @@ static Meaning getMeaning(FunctionOpInterface function) {
   meaning.results.resize(function.getNumResults());
   if (function.isExternal())
     return meaning;
+  meaning.readsAll = readsAll(function);
   Operation *terminator = function.getFunctionBody().front().getTerminator();
   for (auto [value, result] :
        llvm::zip(terminator->getOperands(), meaning.results))

@@ -47,6 +47,8 @@ struct Meaning {
   std::string family, variant;
   std::vector<Result> results;
   std::optional<AttentionMeaning> attention;
+  /// Whether all elements of all tensors are read: linalg on whole tensors.
+  bool readsAll = false;
 };
 
 class AttentionOp;

@@ -10,6 +10,7 @@
 
 #include "posenc/Codegen/CInterface.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,10 +42,26 @@ static OpOperand *getSource(OpResult result) {
   return nullptr;
 }
 
+/// The input that an elementwise result may overwrite, or -1.
+static int64_t findOverwritten(linalg::LinalgOp op, ArgAttr output,
+                               ArrayRef<ArgAttr> inputs) {
+  for (Value operand : op.getDpsInputs()) {
+    auto input = dyn_cast<BlockArgument>(operand);
+    if (input && isa<FunctionOpInterface>(input.getOwner()->getParentOp()) &&
+        inputs[input.getArgNumber()].getType() == output.getType() &&
+        inputs[input.getArgNumber()].getSizes() == output.getSizes() &&
+        canWriteOver(op, input))
+      return input.getArgNumber();
+  }
+  return -1;
+}
+
 /// The input that an output may be, if nothing else reads it; else -1.
 static int64_t findPartner(Value value, ArgAttr output,
                            ArrayRef<ArgAttr> inputs) {
   auto result = dyn_cast<OpResult>(value);
+  if (auto op = value.getDefiningOp<linalg::LinalgOp>())
+    return findOverwritten(op, output, inputs);
   OpOperand *source = result ? getSource(result) : nullptr;
   auto input = source ? dyn_cast<BlockArgument>(source->get()) : nullptr;
   if (!input || !isa<FunctionOpInterface>(input.getOwner()->getParentOp()) ||

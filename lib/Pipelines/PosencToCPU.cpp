@@ -47,6 +47,15 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
   manager.addPass(createPosencDecomposeSoftmaxPass());
+  manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
+  PosencTileContractionsPassOptions contractions;
+  contractions.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(
+      createPosencTileContractionsPass(contractions));
+  manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass());
+  // An operation that several rows need is fused as often.
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencReuseOperandsPass());
   PosencTilePositionsPassOptions tiling;
   copyTuning(options, tiling);
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(tiling));
@@ -55,10 +64,6 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCSEPass());
 
   // Linalg, which stands between posenc and vectors.
-  PosencTileContractionsPassOptions contractions;
-  contractions.vectorBytes = options.vectorBytes;
-  manager.addNestedPass<func::FuncOp>(
-      createPosencTileContractionsPass(contractions));
   PosencTileElementwisePassOptions elements;
   elements.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(
@@ -110,6 +115,8 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createPosencMoveScratchPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(
+      getVectorOptions<PosencStreamStoresPassOptions>(options)));
   manager.addPass(createPosencOutlineLoopsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -55,7 +55,7 @@ static void warnOfLinalg(linalg::LinalgOp op) {
     return isa<FloatType>(getElementTypeOrSelf(init.getType()));
   });
   if (!sumsInnermost || !isFloat || isTiledContraction(op) ||
-      isTiledReduction(op) ||
+      isTiledReduction(op) || isTiledColumnReduction(op) ||
       countSteps(op).value_or(kFewSteps + 1) <= kFewSteps)
     return;
   op.emitWarning() << "'" << op->getName()

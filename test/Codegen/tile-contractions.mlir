@@ -54,11 +54,23 @@ func.func @batch(%a: tensor<4x?x64xbf16>, %b: tensor<4x64x96xbf16>, %c: tensor<4
 
 // -----
 
-// Sums of another type, and nothing at all, stay as they are.
+// Sums of f16 are of f32 until they are complete.
+// CHECK-LABEL: func.func @short(
+// CHECK:         scf.forall
+// CHECK:           linalg.generic {{.*}} ins(%{{.*}} : tensor<?x?xf16>) outs(%{{.*}} : tensor<?x?xf32>)
+// CHECK:           arith.truncf %{{.*}} : f32 to f16
+func.func @short(%a: tensor<?x?xf16>, %b: tensor<?x?xf16>, %c: tensor<?x?xf16>) -> tensor<?x?xf16> {
+  %r = linalg.matmul ins(%a, %b : tensor<?x?xf16>, tensor<?x?xf16>) outs(%c : tensor<?x?xf16>) -> tensor<?x?xf16>
+  return %r : tensor<?x?xf16>
+}
+
+// -----
+
+// Integers, and nothing at all, stay as they are.
 // CHECK-LABEL: func.func @others(
 // CHECK-COUNT-2: linalg.matmul
-func.func @others(%a: tensor<?x?xf16>, %b: tensor<?x?xf16>, %c: tensor<?x?xf16>, %x: tensor<0x4xf32>, %y: tensor<4x8xf32>, %z: tensor<0x8xf32>) -> (tensor<?x?xf16>, tensor<0x8xf32>) {
-  %r = linalg.matmul ins(%a, %b : tensor<?x?xf16>, tensor<?x?xf16>) outs(%c : tensor<?x?xf16>) -> tensor<?x?xf16>
+func.func @others(%a: tensor<?x?xi32>, %b: tensor<?x?xi32>, %c: tensor<?x?xi32>, %x: tensor<0x4xf32>, %y: tensor<4x8xf32>, %z: tensor<0x8xf32>) -> (tensor<?x?xi32>, tensor<0x8xf32>) {
+  %r = linalg.matmul ins(%a, %b : tensor<?x?xi32>, tensor<?x?xi32>) outs(%c : tensor<?x?xi32>) -> tensor<?x?xi32>
   %s = linalg.matmul ins(%x, %y : tensor<0x4xf32>, tensor<4x8xf32>) outs(%z : tensor<0x8xf32>) -> tensor<0x8xf32>
-  return %r, %s : tensor<?x?xf16>, tensor<0x8xf32>
+  return %r, %s : tensor<?x?xi32>, tensor<0x8xf32>
 }

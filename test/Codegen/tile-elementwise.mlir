@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{tile} = func.func(posenc-tile-elementwise{vector-bytes=64},posenc-tile-reductions)
+// DEFINE: %{tile} = func.func(posenc-fuse-elementwise,posenc-tile-elementwise{vector-bytes=64},posenc-tile-reductions)
 // RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
 // RUN:   --pass-pipeline='builtin.module(%{tile},canonicalize,cse,func.func(posenc-vectorize-linalg),canonicalize)' \
 // RUN:   | FileCheck %s
@@ -76,4 +76,30 @@ func.func @others(%b: tensor<?x64xi1>, %s: tensor<?x8xf32>, %n: tensor<0x64xf32>
   %1 = linalg.exp ins(%s : tensor<?x8xf32>) outs(%s : tensor<?x8xf32>) -> tensor<?x8xf32>
   %2 = linalg.exp ins(%n : tensor<0x64xf32>) outs(%n : tensor<0x64xf32>) -> tensor<0x64xf32>
   return %0, %1, %2 : tensor<?x64xi1>, tensor<?x8xf32>, tensor<0x64xf32>
+}
+
+// -----
+
+// Sums of columns: vectors of the result, for each row.
+// CHECK-LABEL: func.func @columns(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
+// CHECK:         scf.forall (%[[J:.*]]) = (0) to (%{{.*}}) step (2048)
+// CHECK:           scf.for %[[I:.*]] = %c0
+// CHECK:             scf.for %{{.*}} = %c0 to %{{.*}} step %c16
+// CHECK:               arith.addf {{.*}} : vector<16xf32>
+func.func @columns(%x: tensor<?x?xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
+  %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?xf32>) outs(%o : tensor<?xf32>) dimensions = [0]
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// Rows of both sides are vectors: squares are transposed.
+// CHECK-LABEL: func.func @transpose(
+// CHECK:         vector.transfer_read {{.*}} vector<16x16xf32>
+// CHECK:         vector.shuffle
+// CHECK:         vector.transfer_write {{.*}} : vector<{{.*}}16x16xf32>
+func.func @transpose(%x: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %r = linalg.transpose ins(%x : tensor<?x?xf32>) outs(%o : tensor<?x?xf32>) permutation = [1, 0]
+  return %r : tensor<?x?xf32>
 }

@@ -124,6 +124,48 @@ def PosencTilePositionsPass
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencFuseElementwisePass
+    : InterfacePass<"posenc-fuse-elementwise", "::mlir::FunctionOpInterface"> {
+  let summary = "Fuse chains of elementwise operations of linalg";
+  let description = [{
+    An elementwise operation becomes part of its only user, if that has as many
+    loops; named operations become `linalg.generic` for this. Products of
+    matrices are left alone.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencReuseOperandsPass
+    : InterfacePass<"posenc-reuse-operands", "::mlir::FunctionOpInterface"> {
+  let summary = "Let elementwise operations write over operands that end there";
+  let description = [{
+    An elementwise `linalg.generic` that is the last to read an input of the type
+    of its result takes that as its destination, and what computes the input
+    begins in the destination that the operation had. Without this, the input
+    would have memory of its own.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencFuseRowsPass
+    : InterfacePass<"posenc-fuse-rows", "::mlir::FunctionOpInterface"> {
+  let summary = "Fuse operations that need the same rows of each other";
+  let description = [{
+    Elementwise operations, reductions of rows and tables of positions that
+    follow each other become one `scf.forall` over rows, in which the results
+    that they leave for each other are of one row. A producer that others use
+    afterwards stays a result of the loop. Operations on which nothing is fused
+    are left alone.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PosencTileContractionsPass
     : InterfacePass<"posenc-tile-contractions",
                     "::mlir::FunctionOpInterface"> {
@@ -397,6 +439,22 @@ defvar Posenc_ToVectorOptions = !listconcat(
   [Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
           "Bytes of a hardware vector: 16, 32 or 64">],
   Posenc_TuningOptions);
+
+def PosencStreamStoresPass
+    : InterfacePass<"posenc-stream-stores", "::mlir::FunctionOpInterface"> {
+  let summary = "Store large results past the caches";
+  let description = [{
+    A loop of a kernel that writes vectors to an output, and reads nothing there,
+    gets a version for outputs of at least `stream-from` bytes whose rows are
+    aligned and which are no inputs: its stores are nontemporal, as vectors of
+    `vector.store`.
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
 
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [

@@ -30,9 +30,32 @@ bool isTiledContraction(linalg::LinalgOp op);
 /// computed on their own, in an order that suits vectors.
 bool isTiledElementwise(linalg::LinalgOp op);
 
+/// Whether posenc-tile-elementwise does, as a reduction of which each step adds
+/// rows of the inputs to the result.
+bool isTiledColumnReduction(linalg::LinalgOp op);
+
 /// Whether posenc-tile-reductions does: a reduction to f32 or f64 along the
 /// rows of an input.
 bool isTiledReduction(linalg::LinalgOp op);
+
+/// The input over which posenc-reuse-operands lets an elementwise operation
+/// write its result, if nothing reads it afterwards; null if there is none.
+OpOperand *findReusableInput(linalg::LinalgOp op);
+
+/// The input of a function whose memory a destination may have, or null: the
+/// destination is an output that the signature allows to be that input.
+BlockArgument getInPlaceInput(Value destination);
+
+/// Whether an output may have the memory of the value, an input of a function.
+bool isInPlaceInput(Value value);
+
+/// Whether the operation reads such an input: it must not move behind others.
+bool readsInPlaceInput(Operation *op);
+
+/// Whether an elementwise operation may write its result over an input of its
+/// function that it reads: it reads each element before it writes the same one,
+/// and nothing reads the input afterwards.
+bool canWriteOver(linalg::LinalgOp op, Value input);
 
 } // namespace mlir::posenc
 

@@ -66,16 +66,20 @@ Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
       builder, loc, VectorType::get({length}, element), memref, indices);
 }
 
+void mlir::posenc::streamTo(vector::StoreOp store, const VectorTarget &target) {
+  auto type = cast<VectorType>(store.getValueToStore().getType());
+  store.setNontemporal(true);
+  store.setAlignment(std::min<int64_t>(type.getNumElements() *
+                                           getElementBytes(store.getBase()),
+                                       target.vectorBytes));
+}
+
 void mlir::posenc::storeRow(OpBuilder &builder, Location loc, Value value,
                             Value memref, ValueRange indices,
                             const VectorTarget &target, Access access) {
   auto store = vector::StoreOp::create(builder, loc, value, memref, indices);
-  if (access != Access::Streamed)
-    return;
-  auto type = cast<VectorType>(value.getType());
-  store.setNontemporal(true);
-  store.setAlignment(std::min<int64_t>(
-      type.getNumElements() * getElementBytes(memref), target.vectorBytes));
+  if (access == Access::Streamed)
+    streamTo(store, target);
 }
 
 static Value getAddress(OpBuilder &builder, Location loc, Value memref) {
@@ -169,6 +173,48 @@ static Value areInOrder(OpBuilder &builder, Location loc, ValueRange inputs,
   return result;
 }
 
+/// The bytes of all tensors together that `outputs` are views of.
+static Value getAllBytes(OpBuilder &builder, Location loc, ValueRange outputs) {
+  Value bytes;
+  for (Value output : outputs) {
+    Value mine = getBytes(builder, loc, getWhole(output));
+    bytes =
+        bytes ? builder.createOrFold<arith::AddIOp>(loc, bytes, mine) : mine;
+  }
+  return bytes;
+}
+
+/// Whether there are so many bytes.
+static Value reachesBytes(OpBuilder &builder, Location loc, Value bytes,
+                          uint64_t limit) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, bytes,
+                               arith::ConstantIndexOp::create(
+                                   builder, loc, static_cast<int64_t>(limit)));
+}
+
+static Value canStream(OpBuilder &builder, Location loc, ValueRange inputs,
+                       ValueRange outputs, const VectorTarget &target,
+                       Value bytes, uint64_t streamFrom) {
+  Value result = reachesBytes(builder, loc, bytes, streamFrom);
+  auto require = [&](Value condition) {
+    result = arith::AndIOp::create(builder, loc, result, condition);
+  };
+  for (Value output : outputs)
+    require(areRowsAligned(builder, loc, getWhole(output), target.vectorBytes));
+  for (auto [input, output] : llvm::zip(inputs, outputs))
+    if (input)
+      require(
+          areDifferentBuffers(builder, loc, getWhole(input), getWhole(output)));
+  return result;
+}
+
+Value mlir::posenc::emitCanStream(OpBuilder &builder, Location loc,
+                                  ValueRange inputs, ValueRange outputs,
+                                  const VectorTarget &target) {
+  return canStream(builder, loc, inputs, outputs, target,
+                   getAllBytes(builder, loc, outputs), target.streamFrom);
+}
+
 void mlir::posenc::chooseAccess(
     OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,
     const VectorTarget &target, bool mayStream,
@@ -177,16 +223,7 @@ void mlir::posenc::chooseAccess(
   // Tables are computed from nothing that is as large.
   uint64_t streamFrom =
       inputs.empty() ? target.streamTablesFrom : target.streamFrom;
-  Value bytes;
-  for (Value output : outputs) {
-    Value mine = getBytes(builder, loc, getWhole(output));
-    bytes =
-        bytes ? builder.createOrFold<arith::AddIOp>(loc, bytes, mine) : mine;
-  }
-  auto reaches = [&](OpBuilder &b, Location l, int64_t limit) -> Value {
-    return arith::CmpIOp::create(b, l, arith::CmpIPredicate::uge, bytes,
-                                 arith::ConstantIndexOp::create(b, l, limit));
-  };
+  Value bytes = getAllBytes(builder, loc, outputs);
   using Emit = function_ref<void(OpBuilder &, Location)>;
   auto emitIf = [](OpBuilder &b, Location l, Value condition, Emit then,
                    Emit otherwise) {
@@ -206,14 +243,7 @@ void mlir::posenc::chooseAccess(
   auto emitStreamed = [&](OpBuilder &b, Location l, Access otherwise) {
     if (!mayStream)
       return body(b, l, otherwise);
-    Value fits = reaches(b, l, streamFrom);
-    auto require = [&](Value condition) {
-      fits = arith::AndIOp::create(b, l, fits, condition);
-    };
-    for (Value output : outputs)
-      require(areRowsAligned(b, l, getWhole(output), target.vectorBytes));
-    for (auto [input, output] : llvm::zip(inputs, outputs))
-      require(areDifferentBuffers(b, l, getWhole(input), getWhole(output)));
+    Value fits = canStream(b, l, inputs, outputs, target, bytes, streamFrom);
     emitIf(
         b, l, fits,
         [&](OpBuilder &b2, Location l2) { body(b2, l2, Access::Streamed); },
@@ -242,6 +272,7 @@ void mlir::posenc::chooseAccess(
   };
   if (apart == Access::Cached && inOrder == Access::Cached)
     return emitApart(builder, loc);
-  emitIf(builder, loc, reaches(builder, loc, target.prefetchFrom), emitLarge,
+  emitIf(builder, loc, reachesBytes(builder, loc, bytes, target.prefetchFrom),
+         emitLarge,
          [&](OpBuilder &b, Location l) { body(b, l, Access::Cached); });
 }

@@ -11,6 +11,8 @@
 
 #include "VectorTarget.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include "mlir/IR/Builders.h"
 
 namespace mlir::posenc {
@@ -24,6 +26,16 @@ Value loadRow(OpBuilder &builder, Location loc, Value memref,
 /// to that of a hardware vector.
 void storeRow(OpBuilder &builder, Location loc, Value value, Value memref,
               ValueRange indices, const VectorTarget &target, Access access);
+
+/// Lets a store go past the caches. Its place is aligned to its size, or to
+/// that of a hardware vector.
+void streamTo(vector::StoreOp store, const VectorTarget &target);
+
+/// Emits whether to store past the caches what is written to tensors: they are
+/// large, their rows are aligned, and none is the input at its place in
+/// `inputs`, which may be null.
+Value emitCanStream(OpBuilder &builder, Location loc, ValueRange inputs,
+                    ValueRange outputs, const VectorTarget &target);
 
 /// Emits `body` for each kind of access that may be best for the tensors that
 /// `inputs` and `outputs` are views of, under the conditions that tell them

@@ -29,6 +29,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/PatternMatch.h"
@@ -40,6 +41,13 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+/// Sums of f16 and bf16 are of f32, and rounded when they are complete.
+static Type getSumType(Type result) {
+  if (result.isF16() || result.isBF16())
+    return Float32Type::get(result.getContext());
+  return result;
+}
 
 namespace {
 
@@ -79,7 +87,8 @@ public:
   ProductTiling(RewriterBase &rewriter, const Product &product,
                 const ContractionTiles &tiles)
       : b(rewriter), loc(product.op->getLoc()), product(product), tiles(tiles),
-        sum(getElementTypeOrSelf(product.op->getResult(0).getType())) {}
+        result(getElementTypeOrSelf(product.op->getResult(0).getType())),
+        sum(getSumType(result)) {}
 
   Value tile();
 
@@ -118,6 +127,9 @@ private:
   /// be anything: results of it go nowhere.
   Value pack(Value source, bool swapped, ArrayRef<int64_t> shape,
              ArrayRef<OpFoldResult> sizes);
+  /// Copies a matrix, transposed if it is `swapped`, and converts it to the
+  /// type of the destination.
+  Value convert(Value source, bool swapped, Value destination);
   /// Adds the products of a row block and a panel to the part of C.
   Value addBlock(Value part, Value left, bool leftSwapped, Value panel,
                  OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
@@ -128,7 +140,8 @@ private:
   Location loc;
   const Product &product;
   const ContractionTiles &tiles;
-  Type sum;
+  /// The type of the result, and that of the sums.
+  Type result, sum;
 };
 
 } // namespace
@@ -192,27 +205,34 @@ bool ProductTiling::isSwapped(unsigned operand, unsigned first,
          *map.getResultPosition(b.getAffineDimExpr(second));
 }
 
+Value ProductTiling::convert(Value source, bool swapped, Value destination) {
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  AffineMap from = swapped ? AffineMap::getPermutationMap(
+                                 ArrayRef<unsigned>{1, 0}, b.getContext())
+                           : identity;
+  Type to = getElementTypeOrSelf(destination.getType());
+  return linalg::GenericOp::create(
+             b, loc, destination.getType(), source, destination,
+             ArrayRef{from, identity},
+             SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+             [&](OpBuilder &nested, Location l, ValueRange args) {
+               Value x = args[0];
+               if (to.getIntOrFloatBitWidth() >
+                   x.getType().getIntOrFloatBitWidth())
+                 x = arith::ExtFOp::create(nested, l, to, x);
+               else if (to != x.getType())
+                 x = arith::TruncFOp::create(nested, l, to, x);
+               linalg::YieldOp::create(nested, l, x);
+             })
+      .getResult(0);
+}
+
 Value ProductTiling::pack(Value source, bool swapped, ArrayRef<int64_t> shape,
                           ArrayRef<OpFoldResult> sizes) {
   Value scratch = tensor::EmptyOp::create(b, loc, shape, sum);
   SmallVector<OpFoldResult> offsets(2, attr(0));
   Value corner = extract(scratch, offsets, sizes);
-  AffineMap identity = b.getMultiDimIdentityMap(2);
-  AffineMap from = swapped ? AffineMap::getPermutationMap(
-                                 ArrayRef<unsigned>{1, 0}, b.getContext())
-                           : identity;
-  Value copy =
-      linalg::GenericOp::create(
-          b, loc, corner.getType(), source, corner, ArrayRef{from, identity},
-          SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
-          [&](OpBuilder &nested, Location l, ValueRange args) {
-            Value x = args[0];
-            if (x.getType() != sum)
-              x = arith::ExtFOp::create(nested, l, sum, x);
-            linalg::YieldOp::create(nested, l, x);
-          })
-          .getResult(0);
-  return insert(copy, scratch, offsets, sizes);
+  return insert(convert(source, swapped, corner), scratch, offsets, sizes);
 }
 
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
@@ -324,7 +344,8 @@ Value ProductTiling::tile() {
   // What fills the result fills its tiles.
   Value init = product.getOperand(2);
   auto fill = init.getDefiningOp<linalg::FillOp>();
-  if (fill && !fill->hasOneUse())
+  if (fill &&
+      (!fill->hasOneUse() || fill.getInputs().front().getType() != result))
     fill = nullptr;
   if (fill)
     init = fill.getDpsInits().front();
@@ -344,9 +365,21 @@ Value ProductTiling::tile() {
 
   AffineMap outMap = product.getMap(2);
   Value output = forall.getRegionIterArgs().front();
-  Value part = extract(output, outMap, ranges);
-  if (fill)
-    part = linalg::FillOp::create(b, loc, fill.getInputs(), part).getResult(0);
+  Value mine = extract(output, outMap, ranges), part = mine;
+  SmallVector<OpFoldResult> corner(2, attr(0)), partSizes{rows, columns};
+  if (sum != result)
+    part = extract(
+        tensor::EmptyOp::create(
+            b, loc, ArrayRef<int64_t>{tiles.blockRows, tiles.columns}, sum),
+        corner, partSizes);
+  if (fill) {
+    Value value = fill.getInputs().front();
+    if (sum != result)
+      value = arith::ExtFOp::create(b, loc, sum, value);
+    part = linalg::FillOp::create(b, loc, value, part).getResult(0);
+  } else if (sum != result) {
+    part = convert(mine, /*swapped=*/false, part);
+  }
   auto loop = scf::ForOp::create(
       b, loc, constant(0), toValue(allDepth), constant(tiles.blockReduction),
       part, [&](OpBuilder &, Location, Value first, ValueRange state) {
@@ -368,13 +401,16 @@ Value ProductTiling::tile() {
             b, loc,
             addBlock(state[0], left, leftSwapped, panel, rows, columns, depth));
       });
+  Value computed = loop.getResult(0);
+  if (sum != result)
+    computed = convert(computed, /*swapped=*/false, mine);
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<bool> isKept;
   getSlice(outMap, ranges, offsets, sizes, isKept);
   SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, loc, loop.getResult(0), output,
-                                        offsets, sizes, strides);
+  tensor::ParallelInsertSliceOp::create(b, loc, computed, output, offsets,
+                                        sizes, strides);
   return forall.getResult(0);
 }
 
@@ -392,17 +428,17 @@ static FailureOr<Product> getProduct(linalg::LinalgOp op) {
   auto getType = [&](unsigned operand) {
     return getElementTypeOrSelf(op->getOperand(operand).getType());
   };
-  Type sum = getType(2);
+  Type sum = getSumType(getType(2));
   if (!sum.isF32() && !sum.isF64())
     return failure();
   for (unsigned operand : {0, 1})
     if (!isa<FloatType>(getType(operand)) ||
         getType(operand).getIntOrFloatBitWidth() > sum.getIntOrFloatBitWidth())
       return failure();
-  // mulf and addf of the sums' type; operands may be extended before.
+  // mulf and addf of the result's type; operands may be extended before.
   for (Operation &inner : op->getRegion(0).front().without_terminator())
     if (!isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) ||
-        getElementTypeOrSelf(inner.getResult(0)) != sum)
+        inner.getResult(0).getType() != getType(2))
       return failure();
   Product product{op,
                   op.getIndexingMapsArray(),
@@ -420,6 +456,24 @@ static FailureOr<Product> getProduct(linalg::LinalgOp op) {
     product.isReversed = true;
   }
   return product;
+}
+
+/// Fuses the elementwise operation that alone uses the product into the loop:
+/// tiles of the product then need no memory but the first caches. The loop
+/// moves to where the operation is.
+static void fuseUser(RewriterBase &rewriter, scf::ForallOp forall) {
+  if (!forall->getResult(0).hasOneUse())
+    return;
+  OpOperand &use = *forall->getResult(0).use_begin();
+  auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+  if (!user || user->getBlock() != forall->getBlock() ||
+      user->getNumResults() != 1 || !user.isDpsInput(&use) ||
+      !isTiledElementwise(user) ||
+      !user.getMatchingIndexingMap(&use).isPermutation())
+    return;
+  SmallVector<LoopLikeOpInterface> loops{forall};
+  // Where upstream cannot, the user stays behind the loop.
+  (void)scf::tileAndFuseConsumer(rewriter, user, loops);
 }
 
 bool mlir::posenc::isTiledContraction(linalg::LinalgOp op) {
@@ -440,19 +494,22 @@ struct TileContractions final
     });
     int64_t lanes = vectorBytes / 4;
     for (const Product &product : products) {
-      unsigned width = getElementTypeOrSelf(product.getOperand(2).getType())
-                           .getIntOrFloatBitWidth();
+      Type sum =
+          getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));
+      unsigned width = sum.getIntOrFloatBitWidth();
       ContractionTiles tiles;
       // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
       tiles.rows = vectorBytes >= 64 ? 8 : 6;
       tiles.columns = 2 * lanes * 32 / width;
-      if (getElementTypeOrSelf(product.getOperand(0).getType()) !=
-          getElementTypeOrSelf(product.getOperand(2).getType()))
+      if (getElementTypeOrSelf(product.getOperand(0).getType()) != sum)
         tiles.blockRows = kPackedRows;
       tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
       rewriter.setInsertionPoint(product.op);
-      rewriter.replaceOp(product.op,
-                         ProductTiling(rewriter, product, tiles).tile());
+      bool mayMove = !readsInPlaceInput(product.op);
+      Value tiled = ProductTiling(rewriter, product, tiles).tile();
+      rewriter.replaceOp(product.op, tiled);
+      if (mayMove)
+        fuseUser(rewriter, tiled.getDefiningOp<scf::ForallOp>());
     }
   }
 

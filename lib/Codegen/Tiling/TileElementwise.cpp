@@ -8,7 +8,12 @@
 //
 // An operation that computes every element on its own becomes a loop over rows
 // and, in each, one over as many elements as a vector has. What is left at the
-// end of a row stays an operation of its own.
+// end of a row stays an operation of its own. Where an input is transposed,
+// tiles are squares: rows of both are vectors then.
+//
+// A reduction of columns is elementwise for each row of its input: it becomes
+// loops over parts of the result, over rows, and over the vectors of the part,
+// which stays in the first cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,36 +37,71 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The loop whose elements lie next to each other in all results, if the
-/// operation can be tiled here.
-static std::optional<unsigned> getVectorLoop(linalg::LinalgOp op) {
+namespace {
+/// What the loops of an operation are.
+struct ElementwiseLoops {
+  /// Its elements lie next to each other in all results.
+  unsigned vector;
+  /// Its elements lie next to each other in an input that is transposed.
+  std::optional<unsigned> transposed;
+  /// Those of a reduction of columns.
+  SmallVector<unsigned> reductions;
+};
+} // namespace
+
+static bool isLast(AffineMap map, unsigned loop) {
+  return map.getNumResults() > 0 &&
+         map.getDimPosition(map.getNumResults() - 1) == loop;
+}
+
+/// The loops of the operation, if it can be tiled here.
+static std::optional<ElementwiseLoops> getLoops(linalg::LinalgOp op) {
   // Of loops that never run, slices would lie outside of their tensors. Copies
   // may vanish yet, and are of vectors in any case.
   if (isa<linalg::CopyOp>(op) || !op.hasPureTensorSemantics() ||
-      op.getNumLoops() == 0 ||
+      op.getNumParallelLoops() == 0 ||
+      op.getNumParallelLoops() + op.getNumReductionLoops() !=
+          op.getNumLoops() ||
       llvm::is_contained(op.getStaticLoopRanges(), 0) ||
-      op.getNumParallelLoops() != op.getNumLoops() || op.getNumDpsInits() == 0)
+      op.getNumDpsInits() == 0)
     return std::nullopt;
   if (!llvm::all_of(op.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isProjectedPermutation(); }))
     return std::nullopt;
   if (!computesVectors(op))
     return std::nullopt;
-  std::optional<unsigned> loop;
+  std::optional<unsigned> vector;
   for (OpOperand &init : op.getDpsInitsMutable()) {
     AffineMap map = op.getMatchingIndexingMap(&init);
-    if (!map.isPermutation())
+    if (map.getNumResults() != op.getNumParallelLoops())
       return std::nullopt;
     unsigned last = map.getDimPosition(map.getNumResults() - 1);
-    if (loop && loop != last)
+    if (vector && vector != last)
       return std::nullopt;
-    loop = last;
+    vector = last;
   }
-  return loop;
+  ElementwiseLoops loops{*vector, std::nullopt, {}};
+  op.getReductionDims(loops.reductions);
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (!map.isFunctionOfDim(*vector) || isLast(map, *vector))
+      continue;
+    // A reduction of rows of this input.
+    if (!loops.reductions.empty())
+      return std::nullopt;
+    if (!loops.transposed)
+      loops.transposed = map.getDimPosition(map.getNumResults() - 1);
+  }
+  return loops;
 }
 
 bool mlir::posenc::isTiledElementwise(linalg::LinalgOp op) {
-  return getVectorLoop(op).has_value();
+  return op.getNumReductionLoops() == 0 && getLoops(op).has_value();
+}
+
+bool mlir::posenc::isTiledColumnReduction(linalg::LinalgOp op) {
+  return op.getNumReductionLoops() > 0 && !isTiledContraction(op) &&
+         !isTiledReduction(op) && getLoops(op).has_value();
 }
 
 /// Tiles by these sizes; 0 is no loop. Returns the operation within the loops.
@@ -87,52 +127,96 @@ struct TileElementwise final
     : mlir::posenc::impl::PosencTileElementwisePassBase<TileElementwise> {
   using Base::Base;
 
+  /// Makes a loop over whole vectors, and in front of the rest the same loop:
+  /// nothing is left of sizes that the vectors divide.
+  static void peel(RewriterBase &rewriter, LoopLikeOpInterface loop) {
+    scf::ForOp partial;
+    (void)scf::peelForLoopAndSimplifyBounds(
+        rewriter, cast<scf::ForOp>(loop.getOperation()), partial);
+  }
+
+  /// As many lanes as results of f32 or less fill a hardware vector with, or
+  /// fewer for short rows.
+  int64_t getLanes(linalg::LinalgOp op, int64_t rowSize) const {
+    unsigned bits = 32;
+    for (Value init : op.getDpsInits())
+      bits = std::min(bits, getElementTypeOrSelf(init).getIntOrFloatBitWidth());
+    int64_t lanes = vectorBytes * 8 / std::max(bits, 16u);
+    while (!ShapedType::isDynamic(rowSize) && rowSize < lanes && lanes > 4)
+      lanes /= 2;
+    return lanes;
+  }
+
   LogicalResult tileOne(RewriterBase &rewriter, linalg::LinalgOp op,
-                        unsigned vectorLoop) {
+                        const ElementwiseLoops &of) {
     using LoopType = scf::SCFTilingOptions::LoopType;
-    int64_t lanes = vectorBytes / 4;
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+    int64_t lanes = getLanes(op, ranges[of.vector]);
+    auto isShort = [&](unsigned loop) {
+      return !ShapedType::isDynamic(ranges[loop]) && ranges[loop] < lanes;
+    };
     // A row of fewer elements than a vector.
-    if (!ShapedType::isDynamic(ranges[vectorLoop]) &&
-        ranges[vectorLoop] < lanes)
+    if (isShort(of.vector))
       return success();
+    std::optional<unsigned> transposed = of.transposed;
+    if (transposed && isShort(*transposed))
+      transposed = std::nullopt;
     SmallVector<LoopLikeOpInterface> loops;
     SmallVector<int64_t> rows(op.getNumLoops(), 1);
-    rows[vectorLoop] = op.getNumLoops() == 1 ? kElementsPerTask : 0;
+    rows[of.vector] = !of.reductions.empty()  ? kColumnsPerTask
+                      : op.getNumLoops() == 1 ? kElementsPerTask
+                                              : 0;
+    if (transposed)
+      rows[*transposed] = kTransposedRows;
+    for (unsigned loop : of.reductions)
+      rows[loop] = 0;
     bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
-    if (isPhase || op.getNumLoops() > 1) {
+    auto tileBy = [&](ArrayRef<int64_t> sizes, LoopType type) -> LogicalResult {
+      if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
+        return success();
       FailureOr<linalg::LinalgOp> inner =
-          tile(rewriter, op, rows,
-               isPhase ? LoopType::ForallOp : LoopType::ForOp, loops);
-      if (failed(inner))
-        return failure();
-      op = *inner;
-    }
-    SmallVector<int64_t> vectors(op.getNumLoops(), 0);
-    vectors[vectorLoop] = lanes;
-    if (failed(tile(rewriter, op, vectors, LoopType::ForOp, loops)))
+          tile(rewriter, op, sizes, type, loops);
+      if (succeeded(inner))
+        op = *inner;
+      return inner;
+    };
+    if (failed(tileBy(rows, isPhase ? LoopType::ForallOp : LoopType::ForOp)))
       return failure();
-    scf::ForOp partial;
-    // Nothing is left of sizes that the vectors divide.
-    (void)scf::peelForLoopAndSimplifyBounds(
-        rewriter, cast<scf::ForOp>(loops.back()), partial);
+    SmallVector<int64_t> sums(op.getNumLoops(), 0);
+    for (unsigned loop : of.reductions)
+      sums[loop] = 1;
+    if (failed(tileBy(sums, LoopType::ForOp)))
+      return failure();
+    SmallVector<int64_t> vectors(op.getNumLoops(), 0);
+    vectors[of.vector] = lanes;
+    if (transposed)
+      vectors[*transposed] = lanes;
+    if (failed(tileBy(vectors, LoopType::ForOp)))
+      return failure();
+    for (LoopLikeOpInterface loop : loops)
+      peel(rewriter, loop);
     return success();
   }
 
   void runOnOperation() override {
-    SmallVector<std::pair<linalg::LinalgOp, unsigned>> operations;
+    SmallVector<std::pair<linalg::LinalgOp, ElementwiseLoops>> operations;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      if (std::optional<unsigned> loop = getVectorLoop(op))
-        operations.push_back({op, *loop});
+      if (isTiledElementwise(op) || isTiledColumnReduction(op))
+        operations.push_back({op, *getLoops(op)});
     });
     IRRewriter rewriter(&getContext());
-    for (auto [op, loop] : operations)
-      if (failed(tileOne(rewriter, op, loop)))
+    for (auto &[op, loops] : operations)
+      if (failed(tileOne(rewriter, op, loops)))
         return signalPassFailure();
   }
 
 private:
   /// Elements of a tensor of one dimension that a task takes.
   static constexpr int64_t kElementsPerTask = 4096;
+  /// Columns that a task adds up: rows of so many are read in order.
+  static constexpr int64_t kColumnsPerTask = 2048;
+  /// Rows of a transposed result that a task writes: whole cache lines of the
+  /// input.
+  static constexpr int64_t kTransposedRows = 64;
 };
 } // namespace

@@ -56,9 +56,11 @@ static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
   bool isAlongRows = false;
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
-    isAlongRows |=
-        map.getNumResults() != 0 &&
-        map.getResults().back() == getAffineDimExpr(loop, op->getContext());
+    if (!map.isFunctionOfDim(loop))
+      continue;
+    if (map.getDimPosition(map.getNumResults() - 1) != loop)
+      return std::nullopt;
+    isAlongRows = true;
   }
   if (!isAlongRows)
     return std::nullopt;

@@ -91,7 +91,7 @@ struct VectorizeLinalg final
             auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
             // Of a product, the dimension of the sum stays.
             bool drops = linalgOp && isTile(linalgOp) &&
-                         linalgOp.getNumReductionLoops() == 0;
+                         !linalg::isaContractionOpInterface(linalgOp);
             return drops ? dropAll(op) : SmallVector<unsigned>();
           };
           linalg::populateFoldUnitExtentDimsPatterns(patterns, control);

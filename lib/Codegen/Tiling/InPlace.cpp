@@ -1,0 +1,82 @@
+//===- InPlace.cpp - results over the inputs of a function ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A caller may pass the memory of an input for an output, where the signature
+// says so. In the IR both are tensors of their own. An operation that reads
+// such an input therefore must not move behind the one that writes the output,
+// nor read, in one iteration of a loop, what another one writes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The signature of the function whose argument this is.
+static AbiAttr getAbi(BlockArgument argument) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (!isa_and_present<FunctionOpInterface>(parent))
+    return nullptr;
+  return parent->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+}
+
+BlockArgument mlir::posenc::getInPlaceInput(Value destination) {
+  while (auto cast = destination.getDefiningOp<tensor::CastOp>())
+    destination = cast.getSource();
+  auto toTensor = destination.getDefiningOp<bufferization::ToTensorOp>();
+  auto argument =
+      toTensor ? dyn_cast<BlockArgument>(toTensor.getBuffer()) : nullptr;
+  AbiAttr abi = argument ? getAbi(argument) : AbiAttr();
+  if (!abi)
+    return nullptr;
+  int64_t output =
+      int64_t{argument.getArgNumber()} - int64_t(abi.getInputs().size());
+  if (output < 0 || abi.getInPlace()[output] < 0)
+    return nullptr;
+  return argument.getOwner()->getArgument(abi.getInPlace()[output]);
+}
+
+bool mlir::posenc::isInPlaceInput(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  AbiAttr abi = argument ? getAbi(argument) : AbiAttr();
+  return abi &&
+         llvm::is_contained(abi.getInPlace(), int64_t{argument.getArgNumber()});
+}
+
+bool mlir::posenc::readsInPlaceInput(Operation *op) {
+  return llvm::any_of(op->getOperands(), isInPlaceInput);
+}
+
+bool mlir::posenc::canWriteOver(linalg::LinalgOp op, Value input) {
+  if (op->getNumResults() != 1 || !isTiledElementwise(op))
+    return false;
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  bool isRead = false;
+  for (OpOperand &use : input.getUses()) {
+    Operation *user = use.getOwner();
+    if (user == op) {
+      isRead |= op.isDpsInput(&use);
+      if (op.getMatchingIndexingMap(&use) != written)
+        return false;
+      continue;
+    }
+    // Views of the input would have to be followed.
+    bool isBefore = isa<DestinationStyleOpInterface>(user) &&
+                    user->getBlock() == op->getBlock() &&
+                    user->isBeforeInBlock(op);
+    if (!isa<tensor::DimOp>(user) && !isBefore)
+      return false;
+  }
+  return isRead;
+}

@@ -1,0 +1,128 @@
+//===- ReuseOperands.cpp - results in the memory of operands ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCREUSEOPERANDSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+OpOperand *mlir::posenc::findReusableInput(linalg::LinalgOp op) {
+  OpOperand *init = op.getDpsInitOperand(0);
+  if (op->getNumResults() != 1 || !isTiledElementwise(op) ||
+      op.payloadUsesValueFromOperand(init) || getInPlaceInput(init->get()))
+    return nullptr;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    Value value = input->get();
+    Operation *producer = value.getDefiningOp<linalg::LinalgOp>();
+    if (!producer || producer->getBlock() != op->getBlock() ||
+        value.getType() != op->getResult(0).getType() ||
+        op.getMatchingIndexingMap(input) != op.getMatchingIndexingMap(init))
+      continue;
+    bool isLast = llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      Operation *user = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      return user == op ? &use == input : user && user->isBeforeInBlock(op);
+    });
+    if (isLast)
+      return input;
+  }
+  return nullptr;
+}
+
+/// Moves what defines the destination before the operation, if it can be there:
+/// the tensor of a function's result, or an iteration's part of one.
+static bool moveBefore(RewriterBase &rewriter, Value destination,
+                       Operation *op) {
+  Operation *source = destination.getDefiningOp();
+  if (!isa_and_present<bufferization::ToTensorOp, tensor::CastOp,
+                       tensor::ExtractSliceOp>(source))
+    return false;
+  if (source->getBlock() != op->getBlock() || source->isBeforeInBlock(op))
+    return true;
+  bool isPossible = llvm::all_of(source->getOperands(), [&](Value operand) {
+    Operation *inner = operand.getDefiningOp();
+    return !inner || inner->getBlock() != op->getBlock() ||
+           inner->isBeforeInBlock(op);
+  });
+  if (isPossible)
+    rewriter.moveOpBefore(source, op);
+  return isPossible;
+}
+
+/// Lets what computes the value begin in the destination, where it does not
+/// begin with elements that it reads.
+static void beginIn(RewriterBase &rewriter, Value destination, Value value) {
+  for (;;) {
+    auto result = dyn_cast<OpResult>(value);
+    auto producer =
+        result ? dyn_cast<linalg::LinalgOp>(result.getOwner()) : nullptr;
+    if (!producer)
+      return;
+    OpOperand *init = producer.getTiedOpOperand(result);
+    if (!producer.payloadUsesValueFromOperand(init)) {
+      if (init->get().getType() == destination.getType() &&
+          moveBefore(rewriter, destination, producer))
+        rewriter.modifyOpInPlace(producer, [&] { init->set(destination); });
+      return;
+    }
+    if (!init->get().hasOneUse())
+      return;
+    value = init->get();
+  }
+}
+
+/// Lets an operation write over an input that ends there, in place of memory
+/// for both.
+static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
+  OpOperand *input = findReusableInput(op);
+  if (!input)
+    return;
+  Value destination = op.getDpsInitOperand(0)->get(), value = input->get();
+  unsigned number = input->getOperandNumber();
+  SmallVector<Value> inputs(op.getInputs());
+  inputs.erase(inputs.begin() + number);
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  maps.erase(maps.begin() + number);
+  rewriter.setInsertionPoint(op);
+  auto reused = linalg::GenericOp::create(rewriter, op.getLoc(),
+                                          op->getResultTypes(), inputs, value,
+                                          maps, op.getIteratorTypesArray());
+  rewriter.inlineRegionBefore(op.getRegion(), reused.getRegion(),
+                              reused.getRegion().begin());
+  Block &body = reused.getRegion().front();
+  rewriter.replaceAllUsesWith(body.getArgument(number),
+                              body.getArguments().back());
+  body.eraseArgument(number);
+  rewriter.replaceOp(op, reused->getResults());
+  beginIn(rewriter, destination, value);
+}
+
+namespace {
+struct ReuseOperands final
+    : mlir::posenc::impl::PosencReuseOperandsPassBase<ReuseOperands> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<linalg::GenericOp> operations;
+    getOperation()->walk(
+        [&](linalg::GenericOp op) { operations.push_back(op); });
+    for (linalg::GenericOp op : operations)
+      reuseInput(rewriter, op);
+  }
+};
+} // namespace
