@@ -99,17 +99,6 @@ static LogicalResult checkConstants(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-/// Whether a destination is written whole and not read.
-static bool isUnreadInit(DestinationStyleOpInterface dps, OpOperand &init) {
-  if (auto positional = dyn_cast<PositionalOpInterface>(dps.getOperation()))
-    return !positional.readsDestinations();
-  if (isa<linalg::SoftmaxOp>(dps.getOperation()))
-    return true;
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(dps.getOperation());
-  return linalgOp && !linalgOp.payloadUsesValueFromOperand(&init) &&
-         linalgOp.getMatchingIndexingMap(&init).isPermutation();
-}
-
 /// Gives operations that do not read their destination an empty one in place of
 /// an input, of which then only the shape is read.
 static void detachUnreadInits(RewriterBase &rewriter, func::FuncOp function) {

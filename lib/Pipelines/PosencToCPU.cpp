@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -32,7 +33,33 @@ static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
   return result;
 }
 
-void mlir::posenc::buildPosencToVectorPipeline(
+/// Fuses and tiles linalg as these passes do.
+static void addTiling(OpPassManager &manager,
+                      const PosencToCPUOptions &options) {
+  manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
+  PosencTileContractionsPassOptions contractions;
+  contractions.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(
+      createPosencTileContractionsPass(contractions));
+  manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass());
+  // An operation that several rows need is fused as often.
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencReuseOperandsPass());
+}
+
+/// Fuses and tiles as the user's schedule does; what it leaves is tiled as
+/// usual.
+static void addSchedule(OpPassManager &manager,
+                        const PosencToCPUOptions &options) {
+  transform::PreloadLibraryPassOptions library;
+  library.transformLibraryPaths = {options.schedule};
+  manager.addPass(transform::createPreloadLibraryPass(library));
+  manager.addPass(transform::createInterpreterPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void mlir::posenc::buildPosencToTiledPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
@@ -47,15 +74,9 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
   manager.addPass(createPosencDecomposeSoftmaxPass());
-  manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
-  PosencTileContractionsPassOptions contractions;
-  contractions.vectorBytes = options.vectorBytes;
-  manager.addNestedPass<func::FuncOp>(
-      createPosencTileContractionsPass(contractions));
-  manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass());
-  // An operation that several rows need is fused as often.
-  manager.addPass(createCSEPass());
-  manager.addNestedPass<func::FuncOp>(createPosencReuseOperandsPass());
+  if (!options.schedule.empty())
+    addSchedule(manager, options);
+  addTiling(manager, options);
   PosencTilePositionsPassOptions tiling;
   copyTuning(options, tiling);
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(tiling));
@@ -63,7 +84,6 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 
-  // Linalg, which stands between posenc and vectors.
   PosencTileElementwisePassOptions elements;
   elements.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(
@@ -72,6 +92,10 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencTileReductionsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+}
+
+void mlir::posenc::buildTiledToVectorPipeline(
+    OpPassManager &manager, const PosencToCPUOptions &options) {
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -98,6 +122,7 @@ void mlir::posenc::buildPosencToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  manager.addNestedPass<func::FuncOp>(createPosencPlanWorkspacePass());
   manager.addNestedPass<func::FuncOp>(createPosencHoistScratchPass());
   // As upstream's buffer-deallocation-pipeline.
   manager.addPass(memref::createExpandReallocPass({/*emitDeallocs=*/false}));
@@ -164,7 +189,8 @@ void mlir::posenc::registerPipelines() {
   PassPipelineRegistration<PosencToCPUOptions>(
       "posenc-to-cpu", "From posenc or linalg on tensors to the LLVM dialect",
       [](OpPassManager &manager, const PosencToCPUOptions &options) {
-        buildPosencToVectorPipeline(manager, options);
+        buildPosencToTiledPipeline(manager, options);
+        buildTiledToVectorPipeline(manager, options);
         buildVectorToLLVMPipeline(manager, options);
       });
   PassPipelineRegistration<PosencToNVVMOptions>(

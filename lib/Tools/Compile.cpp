@@ -34,6 +34,7 @@ namespace {
 enum class Emit {
   Posenc,
   Linalg,
+  Tiled,
   Vector,
   Llvm,
   LlvmIR,
@@ -63,6 +64,7 @@ static std::optional<Emit> parseEmit(StringRef name) {
   return llvm::StringSwitch<std::optional<Emit>>(name)
       .Case("posenc", Emit::Posenc)
       .Case("linalg", Emit::Linalg)
+      .Case("tiled", Emit::Tiled)
       .Case("vector", Emit::Vector)
       .Case("llvm", Emit::Llvm)
       .Case("llvm-ir", Emit::LlvmIR)
@@ -209,6 +211,8 @@ static std::optional<Stage> getStage(Emit emit) {
     return Stage::Posenc;
   case Emit::Linalg:
     return Stage::Linalg;
+  case Emit::Tiled:
+    return Stage::Tiled;
   case Emit::Vector:
     return Stage::Vector;
   case Emit::Llvm:
@@ -231,6 +235,7 @@ static bool isCpuCode(const Request &request) {
   switch (request.emit) {
   case Emit::Posenc:
   case Emit::Linalg:
+  case Emit::Tiled:
   case Emit::Ptx:
   case Emit::Cubin:
   case Emit::Spirv:
@@ -379,7 +384,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
                       "$XDG_CACHE_HOME/posenc, else ~/.cache/posenc, at most "
                       "256 MiB;\nPOSENC_CACHE=DIR says where, POSENC_CACHE=off "
                       "that it is not.");
-  std::optional<std::string> output, header, emit, threads, tuning;
+  std::optional<std::string> output, header, emit, threads, tuning, schedule;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file; - is standard output", output);
   parser.add("emit", "KIND",
@@ -410,6 +415,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "choices of posenc-tune, for the targets of its CPU (default: the "
              "target's)",
              tuning);
+  parser.add(
+      "schedule", "FILE",
+      "a module of the transform dialect whose @__transform_main tiles "
+      "linalg and posenc operations before the default tiling of the rest",
+      schedule);
   parser.add("list",
              "print a line for each function that the input gives, with its "
              "signature; compile nothing",
@@ -467,6 +477,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
     return usage(*error);
   if (tuning && failed(applyTuningFile(*tuning, request.code.targets)))
     return kExitError;
+  for (TargetSpec &target : request.code.targets)
+    target.schedule = schedule.value_or("");
   return std::nullopt;
 }
 

@@ -13,16 +13,20 @@
 // RUN:   --pass-pipeline='builtin.module(%{pipeline},func.func(posenc-vectorize-linalg),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=VECTOR
 
-// A panel of the right operand is copied; a tile has registers of accumulators.
-// What fills the result fills its tiles.
+// Panels of the right operand are copied, by whole rows of a block where it is
+// complete; a tile has registers of accumulators. What fills the result fills its
+// tiles.
 // CHECK-LABEL: func.func @matmul(
 // CHECK-SAME:    %[[A:.*]]: tensor<?x?xf32>, %[[B:.*]]: tensor<?x?xf32>, %[[C:.*]]: tensor<?x?xf32>)
 // CHECK-NOT:     linalg.fill
-// CHECK:         scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (%{{.*}}, %{{.*}}) step (256, 32) shared_outs(%[[O:.*]] = %[[C]])
+// CHECK:         scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (%{{.*}}, %{{.*}}) step (256, 64) shared_outs(%[[O:.*]] = %[[C]])
 // CHECK:           %[[PART:.*]] = tensor.extract_slice %[[O]][%[[I]], %[[J]]]
 // CHECK:           %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[PART]]
 // CHECK:           scf.for %[[K:.*]] = %c0 to %{{.*}} step %c256 iter_args(%{{.*}} = %[[ZERO]])
 // CHECK:             tensor.extract_slice %[[B]][%[[K]], %[[J]]]
+// CHECK:             scf.if
+// CHECK:               tensor.expand_shape
+// CHECK:             } else {
 // CHECK:             scf.for {{.*}} step %c8 iter_args
 // CHECK:               scf.if
 // CHECK:                 scf.for {{.*}} step %c1 iter_args({{.*}}) -> (tensor<8x32xf32>)
@@ -43,7 +47,7 @@ func.func @matmul(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>)
 
 // Short types are extended once, in the copies; each entry of a batch is apart.
 // CHECK-LABEL: func.func @batch(
-// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0) to (4, %{{.*}}, 96) step (1, 64, 32)
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0) to (4, %{{.*}}, 96) step (1, 64, 64)
 // CHECK-COUNT-2:   arith.extf %{{.*}} : bf16 to f32
 // VECTOR-LABEL: func.func @batch(
 // VECTOR:         math.fma

@@ -13,6 +13,10 @@
 
 namespace mlir::posenc {
 
+/// On a function whose work is all that it reads and writes: with less of one
+/// than of the other, as products of matrices have.
+constexpr llvm::StringLiteral kByAllAttrName = "by_all";
+
 /// Whether vectors of elements of the type are loaded and stored as they are in
 /// memory: i1 is a byte there.
 bool isVectorElement(Type type);
@@ -41,6 +45,9 @@ bool isTiledReduction(linalg::LinalgOp op);
 /// The input over which posenc-reuse-operands lets an elementwise operation
 /// write its result, if nothing reads it afterwards; null if there is none.
 OpOperand *findReusableInput(linalg::LinalgOp op);
+
+/// Whether an operation writes its destination whole and does not read it.
+bool isUnreadInit(DestinationStyleOpInterface op, OpOperand &init);
 
 /// The input of a function whose memory a destination may have, or null: the
 /// destination is an output that the signature allows to be that input.

@@ -31,6 +31,11 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       *this, "bf16-dots",
       llvm::cl::desc("Compute attention of bf16 by products of pairs"),
       llvm::cl::init(false)};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("A file with a transform.named_sequence @__transform_main "
+                     "that tiles what the default tiling shall not"),
+      llvm::cl::init("")};
 #define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, LEAST, MOST, MULTIPLE,      \
                       HELP, ...)                                               \
   Option<uint64_t> MEMBER{*this, FLAG, llvm::cl::desc(HELP),                   \
@@ -41,9 +46,13 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
 /// From posenc on tensors to linalg on tensors.
 void buildPosencToLinalgPipeline(OpPassManager &manager);
 
-/// From posenc or linalg on tensors to scf and vector on memrefs.
-void buildPosencToVectorPipeline(OpPassManager &manager,
-                                 const PosencToCPUOptions &options);
+/// From posenc or linalg on tensors to tiles of linalg in loops, on tensors.
+void buildPosencToTiledPipeline(OpPassManager &manager,
+                                const PosencToCPUOptions &options);
+
+/// From tiles on tensors to scf and vector on memrefs.
+void buildTiledToVectorPipeline(OpPassManager &manager,
+                                const PosencToCPUOptions &options);
 
 /// From scf and vector on memrefs to the LLVM dialect.
 void buildVectorToLLVMPipeline(OpPassManager &manager,

@@ -19,7 +19,7 @@
 namespace mlir::posenc {
 
 /// How far to lower a module.
-enum class Stage { Posenc, Linalg, Vector, Llvm };
+enum class Stage { Posenc, Linalg, Tiled, Vector, Llvm };
 
 /// Lowers a module in place. It may be at any earlier stage; one that `from`
 /// says it has reached is not gone through again. Errors are diagnostics.

@@ -45,6 +45,9 @@ struct TargetSpec {
   bool hasBF16Dots = false;
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};
+  /// A file with a transform-dialect schedule that replaces the tiling passes;
+  /// empty: none.
+  std::string schedule;
 
   /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
   /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry

@@ -223,14 +223,25 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   createTable(base + "relations", relations);
   createVariants(kernel);
 
-  // As kNotChunked, kByOutputs and kByInputs.
+  // As kNotChunked, kByOutputs, kByInputs and kByAll.
   Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
-  int64_t chunkedBy = !chunked ? 0 : isa<UnitAttr>(chunked) ? 1 : 2;
+  auto chunkedText = dyn_cast_if_present<StringAttr>(chunked);
+  int64_t chunkedBy = !chunked                  ? 0
+                      : !chunkedText            ? 1
+                      : chunkedText == "inputs" ? 2
+                                                : 3;
+  int64_t numPhases = 0, parallelPhases = 0;
+  if (auto phases = kernel->getAttrOfType<DenseBoolArrayAttr>(
+          PosencDialect::kPhasesAttrName)) {
+    numPhases = phases.size();
+    for (auto [number, isParallel] : llvm::enumerate(phases.asArrayRef()))
+      parallelPhases |= int64_t{isParallel} << number;
+  }
 
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types(10, pointer);
-  types.append(12, i64);
+  types.append(15, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal,
@@ -253,7 +264,9 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
         static_cast<int64_t>(abi.getBounds().size()),
         static_cast<int64_t>(abi.getTerms().size()),
         static_cast<int64_t>(abi.getRelations().size()), int64_t{hasWorkspace},
-        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes})
+        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes, numPhases,
+        parallelPhases,
+        int64_t{kernel->hasAttr(PosencDialect::kMeasuredAttrName)}})
     fields.push_back(constant(loc, number));
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [number, field] : llvm::enumerate(fields))

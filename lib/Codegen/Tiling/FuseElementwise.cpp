@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::posenc {
@@ -29,10 +30,10 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Whether the pass rewrites the operation: on tensors, in a form that can be
-/// tiled to vectors.
+/// tiled to vectors, and not a tile already.
 static bool isCandidate(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
-         op.getNumLoops() > 0 &&
+         !op->getParentOfType<scf::ForallOp>() && op.getNumLoops() > 0 &&
          llvm::all_of(
              op.getIndexingMapsArray(),
              [](AffineMap map) { return map.isProjectedPermutation(); }) &&

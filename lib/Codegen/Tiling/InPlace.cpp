@@ -80,3 +80,14 @@ bool mlir::posenc::canWriteOver(linalg::LinalgOp op, Value input) {
   }
   return isRead;
 }
+
+bool mlir::posenc::isUnreadInit(DestinationStyleOpInterface dps,
+                                OpOperand &init) {
+  if (auto positional = dyn_cast<PositionalOpInterface>(dps.getOperation()))
+    return !positional.readsDestinations();
+  if (isa<linalg::SoftmaxOp>(dps.getOperation()))
+    return true;
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(dps.getOperation());
+  return linalgOp && !linalgOp.payloadUsesValueFromOperand(&init) &&
+         linalgOp.getMatchingIndexingMap(&init).isPermutation();
+}

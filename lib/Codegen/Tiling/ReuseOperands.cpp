@@ -28,14 +28,16 @@ OpOperand *mlir::posenc::findReusableInput(linalg::LinalgOp op) {
     return nullptr;
   for (OpOperand *input : op.getDpsInputOperands()) {
     Value value = input->get();
-    Operation *producer = value.getDefiningOp<linalg::LinalgOp>();
+    Operation *producer = value.getDefiningOp<DestinationStyleOpInterface>();
     if (!producer || producer->getBlock() != op->getBlock() ||
-        value.getType() != op->getResult(0).getType() ||
-        op.getMatchingIndexingMap(input) != op.getMatchingIndexingMap(init))
+        value.getType() != op->getResult(0).getType())
       continue;
     bool isLast = llvm::all_of(value.getUses(), [&](OpOperand &use) {
       Operation *user = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
-      return user == op ? &use == input : user && user->isBeforeInBlock(op);
+      if (user == op)
+        return op.isDpsInput(&use) && op.getMatchingIndexingMap(&use) ==
+                                          op.getMatchingIndexingMap(init);
+      return user && user->isBeforeInBlock(op);
     });
     if (isLast)
       return input;
@@ -69,11 +71,12 @@ static void beginIn(RewriterBase &rewriter, Value destination, Value value) {
   for (;;) {
     auto result = dyn_cast<OpResult>(value);
     auto producer =
-        result ? dyn_cast<linalg::LinalgOp>(result.getOwner()) : nullptr;
+        result ? dyn_cast<DestinationStyleOpInterface>(result.getOwner())
+               : nullptr;
     if (!producer)
       return;
     OpOperand *init = producer.getTiedOpOperand(result);
-    if (!producer.payloadUsesValueFromOperand(init)) {
+    if (isUnreadInit(producer, *init)) {
       if (init->get().getType() == destination.getType() &&
           moveBefore(rewriter, destination, producer))
         rewriter.modifyOpInPlace(producer, [&] { init->set(destination); });
@@ -92,11 +95,18 @@ static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
   if (!input)
     return;
   Value destination = op.getDpsInitOperand(0)->get(), value = input->get();
-  unsigned number = input->getOperandNumber();
-  SmallVector<Value> inputs(op.getInputs());
-  inputs.erase(inputs.begin() + number);
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  maps.erase(maps.begin() + number);
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  SmallVector<unsigned> written;
+  for (OpOperand *other : op.getDpsInputOperands()) {
+    if (other->get() == value) {
+      written.push_back(other->getOperandNumber());
+      continue;
+    }
+    inputs.push_back(other->get());
+    maps.push_back(op.getMatchingIndexingMap(other));
+  }
+  maps.push_back(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
   rewriter.setInsertionPoint(op);
   auto reused = linalg::GenericOp::create(rewriter, op.getLoc(),
                                           op->getResultTypes(), inputs, value,
@@ -104,9 +114,11 @@ static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
   rewriter.inlineRegionBefore(op.getRegion(), reused.getRegion(),
                               reused.getRegion().begin());
   Block &body = reused.getRegion().front();
-  rewriter.replaceAllUsesWith(body.getArgument(number),
-                              body.getArguments().back());
-  body.eraseArgument(number);
+  for (unsigned number : llvm::reverse(written)) {
+    rewriter.replaceAllUsesWith(body.getArgument(number),
+                                body.getArguments().back());
+    body.eraseArgument(number);
+  }
   rewriter.replaceOp(op, reused->getResults());
   beginIn(rewriter, destination, value);
 }

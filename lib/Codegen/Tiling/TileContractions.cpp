@@ -8,11 +8,12 @@
 //
 // C[m, n] += A[m, k] * B[k, n] becomes
 //
-//   forall blocks of rows, panels of columns
+//   forall blocks of rows, blocks of columns
 //     for blocks of k
-//       the panel of B is copied, row after row of it          (L1)
-//       for tiles of rows
-//         for k: one linalg.generic of rows x columns x 1      (registers)
+//       the block of B is copied, as panels of columns         (L2)
+//       for panels                                             (L1)
+//         for tiles of rows
+//           for k: one linalg.generic of rows x columns x 1    (registers)
 //
 // Every element of C is one sum in the order of k, started from the element
 // itself, whatever the tiles are. Tiles at the ends of C are copied into
@@ -51,10 +52,11 @@ static Type getSumType(Type result) {
 
 namespace {
 
-/// What the tiles of a product are. `rows` and `columns` are of registers.
+/// What the tiles of a product are: of registers, and of caches. Blocks of
+/// columns are of whole panels.
 struct ContractionTiles {
   int64_t rows, columns;
-  int64_t blockRows = 256, blockReduction = 256;
+  int64_t blockRows, blockColumns, blockReduction;
 };
 
 /// A product of matrices, for each entry of a batch. Dimensions are loops of
@@ -130,6 +132,15 @@ private:
   /// Copies a matrix, transposed if it is `swapped`, and converts it to the
   /// type of the destination.
   Value convert(Value source, bool swapped, Value destination);
+  /// Copies a block of B as panels: panels x k x columns of one.
+  Value packPanels(Value block, bool swapped, OpFoldResult depth,
+                   OpFoldResult columns);
+  /// Emits a loop over the panels of a block, which carries a tensor. The body
+  /// gets the panel's number, first column and columns.
+  Value forEachPanel(OpFoldResult columns, Value init,
+                     function_ref<Value(Value number, OpFoldResult first,
+                                        OpFoldResult width, Value state)>
+                         body);
   /// Adds the products of a row block and a panel to the part of C.
   Value addBlock(Value part, Value left, bool leftSwapped, Value panel,
                  OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
@@ -233,6 +244,102 @@ Value ProductTiling::pack(Value source, bool swapped, ArrayRef<int64_t> shape,
   SmallVector<OpFoldResult> offsets(2, attr(0));
   Value corner = extract(scratch, offsets, sizes);
   return insert(convert(source, swapped, corner), scratch, offsets, sizes);
+}
+
+Value ProductTiling::forEachPanel(
+    OpFoldResult columns, Value init,
+    function_ref<Value(Value, OpFoldResult, OpFoldResult, Value)> body) {
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  OpFoldResult count = affine::makeComposedFoldedAffineApply(
+      b, loc, d0.ceilDiv(tiles.columns), {columns});
+  return scf::ForOp::create(
+             b, loc, constant(0), toValue(count), constant(1), init,
+             [&](OpBuilder &, Location, Value number, ValueRange state) {
+               OpFoldResult first = affine::makeComposedFoldedAffineApply(
+                   b, loc, d0 * tiles.columns, {number});
+               OpFoldResult width = clip(tiles.columns, first, columns);
+               scf::YieldOp::create(b, loc,
+                                    body(number, first, width, state[0]));
+             })
+      .getResult(0);
+}
+
+Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
+                                OpFoldResult columns) {
+  int64_t numPanels = tiles.blockColumns / tiles.columns;
+  Value scratch = tensor::EmptyOp::create(
+      b, loc, ArrayRef<int64_t>{numPanels, tiles.blockReduction, tiles.columns},
+      sum);
+  // Part by part of a row, which may be short or transposed.
+  auto packEach = [&]() -> Value {
+    return forEachPanel(
+        columns, scratch,
+        [&](Value number, OpFoldResult first, OpFoldResult width,
+            Value state) -> Value {
+          SmallVector<OpFoldResult> from{attr(0), first}, sizes{depth, width};
+          SmallVector<OpFoldResult> fromSizes(sizes);
+          if (swapped) {
+            std::swap(from[0], from[1]);
+            std::swap(fromSizes[0], fromSizes[1]);
+          }
+          SmallVector<OpFoldResult> offsets{number, attr(0), attr(0)},
+              panelSizes{attr(1), depth, width}, strides(3, attr(1));
+          SmallVector<int64_t> shape;
+          for (OpFoldResult size : sizes)
+            shape.push_back(
+                getConstantIntValue(size).value_or(ShapedType::kDynamic));
+          Value panel = tensor::ExtractSliceOp::create(
+              b, loc, RankedTensorType::get(shape, sum), state, offsets,
+              panelSizes, strides);
+          panel = convert(extract(block, from, fromSizes), swapped, panel);
+          return insert(panel, state, offsets, panelSizes);
+        });
+  };
+  if (swapped || numPanels == 1)
+    return packEach();
+  // Whole rows of the block, which are read in order.
+  auto packAll = [&]() -> Value {
+    Value whole =
+        extract(block, {attr(0), attr(0)}, {depth, attr(tiles.blockColumns)});
+    auto type = cast<RankedTensorType>(whole.getType());
+    Value rows = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({type.getDimSize(0), numPanels, tiles.columns},
+                              type.getElementType()),
+        whole, SmallVector<ReassociationIndices>{{0}, {1, 2}},
+        {depth, attr(numPanels), attr(tiles.columns)});
+    SmallVector<OpFoldResult> offsets(3, attr(0)),
+        sizes{attr(numPanels), depth, attr(tiles.columns)};
+    Value panels = extract(scratch, offsets, sizes);
+    AffineMap identity = b.getMultiDimIdentityMap(3);
+    AffineMap to = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0, 2},
+                                                b.getContext());
+    Value copy =
+        linalg::GenericOp::create(
+            b, loc, panels.getType(), rows, panels, ArrayRef{identity, to},
+            SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
+            [&](OpBuilder &nested, Location l, ValueRange args) {
+              Value x = args[0];
+              if (x.getType() != sum)
+                x = arith::ExtFOp::create(nested, l, sum, x);
+              linalg::YieldOp::create(nested, l, x);
+            })
+            .getResult(0);
+    return insert(copy, scratch, offsets, sizes);
+  };
+  if (getConstantIntValue(columns) == tiles.blockColumns)
+    return packAll();
+  Value isWhole =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, toValue(columns),
+                            constant(tiles.blockColumns));
+  auto branch = scf::IfOp::create(b, loc, scratch.getType(), isWhole,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, packAll());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, packEach());
+  return branch.getResult(0);
 }
 
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
@@ -339,7 +446,7 @@ Value ProductTiling::tile() {
   OpFoldResult allRows = getSize(product.m), allColumns = getSize(product.n),
                allDepth = getSize(product.k);
   ends.append({allRows, allColumns});
-  steps.append({attr(tiles.blockRows), attr(tiles.columns)});
+  steps.append({attr(tiles.blockRows), attr(tiles.blockColumns)});
   SmallVector<OpFoldResult> begins(ends.size(), attr(0));
   // What fills the result fills its tiles.
   Value init = product.getOperand(2);
@@ -359,7 +466,7 @@ Value ProductTiling::tile() {
   Value firstRow = variables[variables.size() - 2];
   Value firstColumn = variables.back();
   OpFoldResult rows = clip(tiles.blockRows, firstRow, allRows);
-  OpFoldResult columns = clip(tiles.columns, firstColumn, allColumns);
+  OpFoldResult columns = clip(tiles.blockColumns, firstColumn, allColumns);
   ranges[product.m] = {firstRow, rows};
   ranges[product.n] = {firstColumn, columns};
 
@@ -368,10 +475,11 @@ Value ProductTiling::tile() {
   Value mine = extract(output, outMap, ranges), part = mine;
   SmallVector<OpFoldResult> corner(2, attr(0)), partSizes{rows, columns};
   if (sum != result)
-    part = extract(
-        tensor::EmptyOp::create(
-            b, loc, ArrayRef<int64_t>{tiles.blockRows, tiles.columns}, sum),
-        corner, partSizes);
+    part = extract(tensor::EmptyOp::create(
+                       b, loc,
+                       ArrayRef<int64_t>{tiles.blockRows, tiles.blockColumns},
+                       sum),
+                   corner, partSizes);
   if (fill) {
     Value value = fill.getInputs().front();
     if (sum != result)
@@ -394,12 +502,27 @@ Value ProductTiling::tile() {
                       {tiles.blockRows, tiles.blockReduction}, {rows, depth});
           leftSwapped = false;
         }
-        Value panel =
-            pack(right, rightSwapped, {tiles.blockReduction, tiles.columns},
-                 {depth, columns});
-        scf::YieldOp::create(
-            b, loc,
-            addBlock(state[0], left, leftSwapped, panel, rows, columns, depth));
+        Value panels = packPanels(right, rightSwapped, depth, columns);
+        Value added = forEachPanel(
+            columns, state[0],
+            [&](Value number, OpFoldResult firstOfPanel, OpFoldResult width,
+                Value all) {
+              Value panel = tensor::ExtractSliceOp::create(
+                  b, loc,
+                  RankedTensorType::get({tiles.blockReduction, tiles.columns},
+                                        sum),
+                  panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
+                  ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
+                                         attr(tiles.columns)},
+                  SmallVector<OpFoldResult>(3, attr(1)));
+              SmallVector<OpFoldResult> offsets{attr(0), firstOfPanel},
+                  sizes{rows, width};
+              Value mine = extract(all, offsets, sizes);
+              mine =
+                  addBlock(mine, left, leftSwapped, panel, rows, width, depth);
+              return insert(mine, all, offsets, sizes);
+            });
+        scf::YieldOp::create(b, loc, added);
       });
   Value computed = loop.getResult(0);
   if (sum != result)
@@ -458,22 +581,31 @@ static FailureOr<Product> getProduct(linalg::LinalgOp op) {
   return product;
 }
 
-/// Fuses the elementwise operation that alone uses the product into the loop:
-/// tiles of the product then need no memory but the first caches. The loop
-/// moves to where the operation is.
-static void fuseUser(RewriterBase &rewriter, scf::ForallOp forall) {
-  if (!forall->getResult(0).hasOneUse())
-    return;
-  OpOperand &use = *forall->getResult(0).use_begin();
+/// The elementwise operation that alone uses a product, or the loop that
+/// computes it, if it can be computed there. The loop moves to where the
+/// operation is.
+static linalg::GenericOp findUser(Operation *op) {
+  if (!op->getResult(0).hasOneUse() || readsInPlaceInput(op))
+    return nullptr;
+  OpOperand &use = *op->getResult(0).use_begin();
   auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
-  if (!user || user->getBlock() != forall->getBlock() ||
+  if (!user || user->getBlock() != op->getBlock() ||
       user->getNumResults() != 1 || !user.isDpsInput(&use) ||
       !isTiledElementwise(user) ||
       !user.getMatchingIndexingMap(&use).isPermutation())
-    return;
-  SmallVector<LoopLikeOpInterface> loops{forall};
-  // Where upstream cannot, the user stays behind the loop.
-  (void)scf::tileAndFuseConsumer(rewriter, user, loops);
+    return nullptr;
+  return user;
+}
+
+/// Whether the operation is a tile already, as this pass or a schedule leaves
+/// them: in a loop, and of few elements.
+static bool isTile(linalg::LinalgOp op) {
+  constexpr int64_t kMostSteps = 8192;
+  int64_t steps = 1;
+  for (int64_t size : op.getStaticLoopRanges())
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(steps, size, steps))
+      return false;
+  return steps <= kMostSteps && op->getParentOfType<LoopLikeOpInterface>();
 }
 
 bool mlir::posenc::isTiledContraction(linalg::LinalgOp op) {
@@ -489,32 +621,66 @@ struct TileContractions final
     IRRewriter rewriter(&getContext());
     SmallVector<Product> products;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      if (FailureOr<Product> product = getProduct(op); succeeded(product))
+      FailureOr<Product> product = getProduct(op);
+      if (succeeded(product) && !isTile(op))
         products.push_back(*product);
     });
-    int64_t lanes = vectorBytes / 4;
+    if (!products.empty())
+      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
     for (const Product &product : products) {
       Type sum =
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));
       unsigned width = sum.getIntOrFloatBitWidth();
-      ContractionTiles tiles;
-      // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
-      tiles.rows = vectorBytes >= 64 ? 8 : 6;
-      tiles.columns = 2 * lanes * 32 / width;
-      if (getElementTypeOrSelf(product.getOperand(0).getType()) != sum)
-        tiles.blockRows = kPackedRows;
-      tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
+      ContractionTiles tiles = getTiles(product, width);
       rewriter.setInsertionPoint(product.op);
-      bool mayMove = !readsInPlaceInput(product.op);
+      // Tiles of the product then need no memory but the first caches.
+      linalg::GenericOp user = findUser(product.op);
       Value tiled = ProductTiling(rewriter, product, tiles).tile();
       rewriter.replaceOp(product.op, tiled);
-      if (mayMove)
-        fuseUser(rewriter, tiled.getDefiningOp<scf::ForallOp>());
+      SmallVector<LoopLikeOpInterface> loops{
+          tiled.getDefiningOp<scf::ForallOp>()};
+      // Where upstream cannot, the user stays behind the loop.
+      if (user)
+        (void)scf::tileAndFuseConsumer(rewriter, user, loops);
     }
   }
 
 private:
-  /// Rows of a block that is copied, too: 64 KiB of f32.
-  static constexpr int64_t kPackedRows = 64;
+  ContractionTiles getTiles(const Product &product, unsigned width) const {
+    ContractionTiles tiles;
+    int64_t bytes = width / 8;
+    // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
+    tiles.rows = vectorBytes >= 64 ? 8 : 6;
+    tiles.columns = 2 * int64_t{vectorBytes} / bytes;
+    Type sum = getSumType(getType(product, 2));
+    // A block of the result that is not in its memory is scratch, too.
+    bool hasScratch = getType(product, 2) != sum || findUser(product.op);
+    linalg::LinalgOp op = product.op;
+    int64_t rows = op.getStaticLoopRanges()[product.m];
+    bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= kFewRows;
+    tiles.blockColumns = hasScratch   ? tiles.columns
+                         : hasFewRows ? kBlockColumnsOfFew
+                                      : kBlockColumns;
+    tiles.blockReduction = kScratchBytes / bytes / tiles.blockColumns;
+    tiles.blockRows =
+        hasScratch ? kScratchBytes / bytes / tiles.columns : kBlockRows;
+    // Rows that are extended are copied.
+    if (getType(product, 0) != sum)
+      tiles.blockRows = std::min(tiles.blockRows,
+                                 kScratchBytes / bytes / tiles.blockReduction);
+    tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
+    return tiles;
+  }
+
+  static Type getType(const Product &product, unsigned operand) {
+    return getElementTypeOrSelf(product.getOperand(operand).getType());
+  }
+
+  /// Bytes that a copy may have: more are not on the stack.
+  static constexpr int64_t kScratchBytes = int64_t{64} << 10;
+  /// Rows of A that stay in the second cache, and columns of B that are copied
+  /// at a time: more where few rows use them.
+  static constexpr int64_t kBlockRows = 256, kBlockColumns = 64;
+  static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
 };
 } // namespace

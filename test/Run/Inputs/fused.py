@@ -8,6 +8,7 @@
 """fused.py POSENC-COMPILE FOLDER: norms, softmax, sums with tables, products with
 what follows them, and programs in which fusion would be wrong."""
 
+import ctypes
 import sys
 
 import numpy as np
@@ -212,8 +213,119 @@ def hazards():
                 [wide + y, 2 * (wide + y).T], 3e-6, [0, None])
 
 
+def layers():
+    """A norm, projections, rope, attention and the projection of its result: loops
+    that wait for each other, and memory between them."""
+    hidden, heads, kv_heads, dim = 96, 4, 2, 32
+    kv = kv_heads * dim
+    for tokens in (1, 37, 300):
+        x, g = floats(tokens, hidden), floats(hidden)
+        wq, wk, wv, wo = (floats(*shape) / 8 for shape in (
+            (hidden, heads * dim), (hidden, kv), (hidden, kv), (heads * dim, hidden)))
+        positions = np.arange(tokens)[None]
+        wide = x.astype(np.float64)
+        h = wide / np.sqrt((wide * wide).sum(1, keepdims=True)) * g
+        angles = np.arange(tokens)[:, None] * 1e4 ** -(np.arange(dim // 2) / (dim // 2))
+        cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+
+        def rotate(t):
+            a, b = t[..., :dim // 2], t[..., dim // 2:]
+            return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+        q = rotate((h @ wq).reshape(tokens, heads, dim))
+        k = rotate((h @ wk).reshape(tokens, kv_heads, dim))
+        v = (h @ wv).reshape(tokens, kv_heads, dim)
+        attended = np.zeros_like(q)
+        for head in range(heads):
+            scores = q[:, head] @ k[:, head // 2].T / np.sqrt(dim)
+            scores[np.triu_indices(tokens, 1)] = -np.inf
+            weights = np.exp(scores - scores.max(1, keepdims=True))
+            weights /= weights.sum(1, keepdims=True)
+            attended[:, head] = weights @ v[:, head // 2]
+        expected = x + attended.reshape(tokens, -1) @ wo
+
+        def product(result, left, right, size):
+            t, w = f"tensor<?x{size[0]}xf32>", f"tensor<{size[0]}x{size[1]}xf32>"
+            out = f"tensor<?x{size[1]}xf32>"
+            return f"""
+  %{result}e = tensor.empty(%t) : {out}
+  %{result}f = linalg.fill ins(%zero : f32) outs(%{result}e : {out}) -> {out}
+  %{result} = linalg.matmul ins({left}, {right} : {t}, {w}) outs(%{result}f : {out}) -> {out}"""
+
+        def split(result, source, count):
+            return f"""
+  %{result} = tensor.expand_shape {source} [[0, 1], [2, 3]] output_shape [1, %t, {count}, {dim}]
+      : tensor<?x{count * dim}xf32> into tensor<1x?x{count}x{dim}xf32>"""
+
+        t = f"tensor<?x{hidden}xf32>"
+        tq, tk = (f"tensor<1x?x{count}x{dim}xf32>" for count in (heads, kv_heads))
+        text = MAPS + f"""func.func @f(%x: {t}, %g: tensor<{hidden}xf32>,
+    %wq: tensor<{hidden}x{heads * dim}xf32>, %wk: tensor<{hidden}x{kv}xf32>,
+    %wv: tensor<{hidden}x{kv}xf32>, %wo: tensor<{heads * dim}x{hidden}xf32>,
+    %at: tensor<1x?xi64>) -> {t} {{{SIZES}
+  %t = tensor.dim %x, %c0 : {t}
+  %rows = tensor.empty(%t) : {V}
+  %full = tensor.empty(%t) : {t}
+  %zeros = linalg.fill ins(%zero : f32) outs(%rows : {V}) -> {V}"""
+        text += SQUARES.replace(M, t)
+        text += generic("%h", "#ij, #i, #j, #ij", [("%x", t), ("%q", V), ("%g", f"tensor<{hidden}xf32>")],
+                        ("%full", t), "%k = math.rsqrt %b : f32\n    %y = arith.mulf %a, %k : f32\n"
+                        "    %z = arith.mulf %y, %c : f32\n    linalg.yield %z : f32")
+        text += product("q0", "%h", "%wq", (hidden, heads * dim))
+        text += product("k0", "%h", "%wk", (hidden, kv)) + product("v0", "%h", "%wv", (hidden, kv))
+        text += split("q4", "%q0", heads) + split("k4", "%k0", kv_heads)
+        text += split("v4", "%v0", kv_heads) + f"""
+  %eq = tensor.empty(%t) : {tq}
+  %ek = tensor.empty(%t) : {tk}
+  %qr, %kr = posenc.rope half #posenc.frequencies<dim = {dim}> ins(%q4, %k4 : {tq}, {tk})
+      positions(%at : tensor<1x?xi64>) dims = [0, 1] outs(%eq, %ek : {tq}, {tk})
+  %a4 = posenc.attention causal ins(%qr, %kr, %v4 : {tq}, {tk}, {tk}) outs(%eq : {tq})
+  %a2 = tensor.collapse_shape %a4 [[0, 1], [2, 3]] : {tq} into tensor<?x{heads * dim}xf32>"""
+        text += product("out", "%a2", "%wo", (heads * dim, hidden))
+        text += generic("%r", "#ij, #ij, #ij", [("%x", t), ("%out", t)], ("%full", t), add())
+        suite.check(f"layer {tokens}", text + f"\n  return %r : {t}\n}}",
+                    [x, g, wq, wk, wv, wo, positions], [expected], 3e-6, [0])
+
+
+def workspaces():
+    """Sizes whose product no memory has are refused, not multiplied."""
+    text = f"""
+func.func @f(%x: {M}, %w: {M}, %init: {V}) -> {V} {{{SIZES}
+  %m = tensor.dim %x, %c0 : {M}
+  %n = tensor.dim %w, %c1 : {M}
+  %e = tensor.empty(%m, %n) : {M}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {M}) -> {M}
+  %p = linalg.matmul ins(%x, %w : {M}, {M}) outs(%f : {M}) -> {M}
+  %r = linalg.reduce {{ arith.addf }} ins(%p : {M}) outs(%init : {V}) dimensions = [0]
+  return %r : {V}
+}}"""
+    m, k, n = 400, 7, 300
+    x, w, init = floats(m, k), floats(k, n), floats(n)
+    suite.check("sums of a product", text, [x, w, init],
+                [init + (x.astype(np.float64) @ w).sum(0)], 3e-6)
+    library = suite.compile("large", text, "host")
+    measure = library.symbol("f_workspace")
+    measure.restype = ctypes.c_int64
+
+    def get_bytes(rows, columns):
+        sizes = {"in0_dim0": rows, "in0_dim1": k, "in1_dim1": columns}
+        return measure(*(ctypes.c_int64(sizes[name]) for name in library.function["sizes"]))
+
+    for rows, columns in ((1 << 40, 1 << 40), (1 << 31, 1 << 31), (1 << 33, 1 << 33)):
+        suite.count += 1
+        if get_bytes(rows, columns) != 0:
+            suite.wrong += 1
+            print(f"workspace for {rows}x{columns}: {get_bytes(rows, columns)}")
+    suite.count += 1
+    if not m * n * 4 <= get_bytes(m, n) < m * n * 4 + (1 << 20):
+        suite.wrong += 1
+        print(f"workspace of {get_bytes(m, n)} bytes")
+
+
 norms()
 tables()
 products()
 hazards()
+layers()
+workspaces()
 suite.finish()
