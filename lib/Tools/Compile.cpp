@@ -387,10 +387,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
   std::optional<std::string> output, header, emit, threads, tuning, schedule;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file; - is standard output", output);
-  parser.add("emit", "KIND",
-             "posenc, linalg, vector, llvm, llvm-ir, asm, obj, static, shared, "
-             "ptx, cubin or spirv (default: by OUT)",
-             emit);
+  parser.add(
+      "emit", "KIND",
+      "posenc, linalg, tiled, vector, llvm, llvm-ir, asm, obj, static, shared, "
+      "ptx, cubin or spirv (default: by OUT)",
+      emit);
   parser.add("target", "TARGET",
              "host, [x86-64:|aarch64:]CPU[+feature...], cuda:sm_NN, or vulkan; "
              "several: a library that picks at run time (default: host)",
