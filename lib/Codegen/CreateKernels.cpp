@@ -259,7 +259,9 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
       return failure();
     outputs.push_back(*arg);
 
-    inPlace.push_back(findPartner(value, *arg, inputs));
+    int64_t partner = findPartner(value, *arg, inputs);
+    // Of two outputs, only one can be there.
+    inPlace.push_back(llvm::is_contained(inPlace, partner) ? -1 : partner);
   }
   sizes.finish(inputs.size());
   auto abi = AbiAttr::getChecked(

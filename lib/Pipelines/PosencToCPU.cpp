@@ -36,6 +36,7 @@ static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
 /// Fuses and tiles linalg as these passes do.
 static void addTiling(OpPassManager &manager,
                       const PosencToCPUOptions &options) {
+  manager.addNestedPass<func::FuncOp>(createPosencWidenSumsPass());
   manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;

@@ -9,10 +9,12 @@
 #include "SlowOperations.h"
 
 #include "posenc/Codegen/Attention.h"
+#include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
@@ -74,6 +76,7 @@ void mlir::posenc::warnOfSlowOperations(ModuleOp module) {
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     manager.addPass(createPosencFuseRopesPass());
+    manager.addNestedPass<func::FuncOp>(createPosencWidenSumsPass());
     if (failed(manager.run(*copy)))
       return;
   }

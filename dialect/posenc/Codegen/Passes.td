@@ -124,6 +124,20 @@ def PosencTilePositionsPass
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencWidenSumsPass
+    : InterfacePass<"posenc-widen-sums", "::mlir::FunctionOpInterface"> {
+  let summary = "Sum f16 and bf16 in f32";
+  let description = [{
+    A reduction of linalg that adds to a result of f16 or bf16 becomes one of f32,
+    of which an operation of its own rounds the result. A product that is added is
+    one of f32, too. Products of matrices are left alone: their tiles have sums of
+    f32.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PosencFuseElementwisePass
     : InterfacePass<"posenc-fuse-elementwise", "::mlir::FunctionOpInterface"> {
   let summary = "Fuse chains of elementwise operations of linalg";

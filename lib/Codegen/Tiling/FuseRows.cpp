@@ -76,6 +76,8 @@ private:
   linalg::LinalgOp root;
   /// Consumers before producers.
   SmallVector<Member> members;
+  /// Producers of which users need different rows.
+  llvm::SmallPtrSet<Operation *, 4> rejected;
 };
 } // namespace
 
@@ -164,7 +166,7 @@ bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
                            llvm::SmallBitVector &missing) {
   auto result = dyn_cast<OpResult>(operand.get());
   if (!result || result.getOwner()->getBlock() != root->getBlock() ||
-      !isFusable(result.getOwner()) || lookup(result.getOwner()))
+      !isFusable(result.getOwner()) || rejected.contains(result.getOwner()))
     return false;
   FailureOr<AffineMap> map = getResultMap(result);
   auto user = dyn_cast<linalg::LinalgOp>(consumer.op);
@@ -183,7 +185,11 @@ bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
       producer.rows[map->getDimPosition(dim)] = row;
       unseen.reset(row);
     }
-  if (isFree(producer.op)) {
+  if (const Member *known = lookup(producer.op)) {
+    // Rows of one user may be no rows of another: columns, for example.
+    if (known->rows != producer.rows && !isFree(producer.op))
+      rejected.insert(producer.op);
+  } else if (isFree(producer.op)) {
     members.push_back(std::move(producer));
   } else if (unseen.any()) {
     missing |= unseen;
@@ -245,13 +251,19 @@ bool RowGroup::findMembers(const llvm::SmallBitVector &rows,
   SmallVector<int64_t> own(root.getNumLoops(), -1);
   for (unsigned loop : rows.set_bits())
     own[loop] = loop;
-  members.assign(1, {root, own});
-  bool isMissing = false;
-  for (unsigned i = 0; i < members.size(); ++i) {
-    Member member = members[i];
-    for (OpOperand &operand : member.op->getOpOperands())
-      isMissing |= addProducer(member, operand, missing);
-  }
+  bool isMissing;
+  size_t numRejected;
+  do {
+    numRejected = rejected.size();
+    isMissing = false;
+    missing.reset();
+    members.assign(1, {root, own});
+    for (unsigned i = 0; i < members.size(); ++i) {
+      Member member = members[i];
+      for (OpOperand &operand : member.op->getOpOperands())
+        isMissing |= addProducer(member, operand, missing);
+    }
+  } while (rejected.size() != numRejected);
   removeUnplaced();
   return isMissing;
 }

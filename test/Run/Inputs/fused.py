@@ -181,6 +181,24 @@ func.func @f(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>) -> tensor<?x?xf16> {{
                         [x, w, b, h], [x + y], 3e-6, [0])
 
 
+def short_sums():
+    """Sums of f16 are rounded once."""
+    half, halves = "tensor<?x?xf16>", "tensor<?xf16>"
+    for m, n in ((5, 1001), (40, 16), (3, 7), (2, 0)):
+        x, w, init = (floats(*shape).astype(np.float16) for shape in ((m, n), (n,), (m,)))
+        wide = x.astype(np.float64)
+        suite.check(f"f16 matvec {m, n}", f"""
+func.func @f(%x: {half}, %w: {halves}, %o: {halves}) -> {halves} {{
+  %r = linalg.matvec ins(%x, %w : {half}, {halves}) outs(%o : {halves}) -> {halves}
+  return %r : {halves}
+}}""", [x, w, init], [init + wide @ w.astype(np.float64)], 6e-4)
+        suite.check(f"f16 column sums {m, n}", f"""
+func.func @f(%x: {half}, %o: {halves}) -> {halves} {{
+  %r = linalg.reduce {{ arith.addf }} ins(%x : {half}) outs(%o : {halves}) dimensions = [0]
+  return %r : {halves}
+}}""", [x, w], [w + wide.sum(0)], 6e-4)
+
+
 def hazards():
     n = 300
     x, y = floats(n, n), floats(n, n)
@@ -198,6 +216,15 @@ def hazards():
     text += generic("%r", "#ij, #ij, #ij", [("%x", M), ("%t", M)], ("%full", M), add())
     suite.check("transpose over itself", text + f"\n  return %r : {M}\n}}", [x],
                 [wide + (wide * wide).T], 3e-6, [0])
+    # A square and its transpose: rows of one are columns of the other.
+    text = MAPS + f"func.func @f(%x: {M}) -> {M} {{" + EMPTY
+    text += generic("%t", "#ij, #ij", [("%x", M)], ("%full", M),
+                    "%s = arith.mulf %a, %a : f32\n    linalg.yield %s : f32")
+    text += generic("%r", "#ij, #ij, #ji, #ij", [("%x", M), ("%t", M), ("%t", M)], ("%full", M),
+                    "%d = arith.addf %a, %b : f32\n    %s = arith.addf %d, %c : f32\n"
+                    "    linalg.yield %s : f32")
+    suite.check("rows and columns of a square", text + f"\n  return %r : {M}\n}}", [x],
+                [wide + wide * wide + (wide * wide).T], 3e-6, [0])
     # The second result is of the first input before it is overwritten.
     text = MAPS + f"func.func @f(%x: {M}, %y: {M}) -> ({M}, {M}) {{" + EMPTY
     text += generic("%t", "#ij, #ij", [("%x", M)], ("%full", M),
@@ -325,6 +352,7 @@ func.func @f(%x: {M}, %w: {M}, %init: {V}) -> {V} {{{SIZES}
 norms()
 tables()
 products()
+short_sums()
 hazards()
 layers()
 workspaces()

@@ -1,0 +1,503 @@
+//===- ProductTiling.cpp - one product of matrices in tiles -----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// C[m, n] += A[m, k] * B[k, n] becomes
+//
+//   forall blocks of rows, blocks of columns
+//     for blocks of k
+//       the block of B is copied, as panels of columns         (L2)
+//       for panels                                             (L1)
+//         for tiles of rows
+//           for k: one linalg.generic of rows x columns x 1    (registers)
+//
+// Every element of C is one sum in the order of k, started from the element
+// itself, whatever the tiles are. Tiles at the ends of C are copied into
+// scratch of the full size, so that all of them are computed by the same code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProductTiling.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+Type mlir::posenc::getSumType(Type result) {
+  if (result.isF16() || result.isBF16())
+    return Float32Type::get(result.getContext());
+  return result;
+}
+
+namespace {
+/// Offsets and sizes of loops.
+using Ranges = DenseMap<unsigned, std::pair<OpFoldResult, OpFoldResult>>;
+
+class ProductTiling {
+public:
+  ProductTiling(RewriterBase &rewriter, const Product &product,
+                const ContractionTiles &tiles)
+      : b(rewriter), loc(product.op->getLoc()), product(product), tiles(tiles),
+        result(getElementTypeOrSelf(product.op->getResult(0).getType())),
+        sum(getSumType(result)) {}
+
+  Value tile();
+
+private:
+  OpFoldResult attr(int64_t value) { return b.getIndexAttr(value); }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value toValue(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(b, loc, value);
+  }
+  /// min(step, end - first)
+  OpFoldResult clip(int64_t step, OpFoldResult first, OpFoldResult end) {
+    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+    return affine::makeComposedFoldedAffineMin(
+        b, loc,
+        AffineMap::get(2, 0, {b.getAffineConstantExpr(step), d0 - d1},
+                       b.getContext()),
+        {end, first});
+  }
+  OpFoldResult getSize(unsigned loop);
+  /// Slices of an operand, without the dimensions of the batch.
+  void getSlice(AffineMap map, const Ranges &ranges,
+                SmallVector<OpFoldResult> &offsets,
+                SmallVector<OpFoldResult> &sizes, SmallVector<bool> &isKept);
+  Value extract(Value tensor, AffineMap map, const Ranges &ranges);
+  Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                ArrayRef<OpFoldResult> sizes);
+  Value insert(Value source, Value tensor, ArrayRef<OpFoldResult> offsets,
+               ArrayRef<OpFoldResult> sizes);
+  /// The order of two dimensions in an operand without its batch: true if the
+  /// first comes last.
+  bool isSwapped(unsigned operand, unsigned first, unsigned second) const;
+  /// Copies a matrix, transposed if it is `swapped`, to the corner of scratch
+  /// of this static shape, in the type of the sums. The rest of the scratch may
+  /// be anything: results of it go nowhere.
+  Value pack(Value source, bool swapped, ArrayRef<int64_t> shape,
+             ArrayRef<OpFoldResult> sizes);
+  /// Copies a matrix, transposed if it is `swapped`, and converts it to the
+  /// type of the destination.
+  Value convert(Value source, bool swapped, Value destination);
+  /// Copies a block of B as panels: panels x k x columns of one.
+  Value packPanels(Value block, bool swapped, OpFoldResult depth,
+                   OpFoldResult columns);
+  /// Emits a loop over the panels of a block, which carries a tensor. The body
+  /// gets the panel's number, first column and columns.
+  Value forEachPanel(OpFoldResult columns, Value init,
+                     function_ref<Value(Value number, OpFoldResult first,
+                                        OpFoldResult width, Value state)>
+                         body);
+  /// Adds the products of a row block and a panel to the part of C.
+  Value addBlock(Value part, Value left, bool leftSwapped, Value panel,
+                 OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
+  Value addTile(Value tile, Value left, bool leftSwapped, OpFoldResult firstRow,
+                Value panel, OpFoldResult depth);
+
+  RewriterBase &b;
+  Location loc;
+  const Product &product;
+  const ContractionTiles &tiles;
+  /// The type of the result, and that of the sums.
+  Type result, sum;
+};
+} // namespace
+
+OpFoldResult ProductTiling::getSize(unsigned loop) {
+  for (unsigned operand : {0, 1, 2})
+    if (std::optional<unsigned> dim =
+            product.getMap(operand).getResultPosition(b.getAffineDimExpr(loop)))
+      return tensor::getMixedSize(b, loc, product.getOperand(operand), *dim);
+  llvm_unreachable("every loop has an operand");
+}
+
+void ProductTiling::getSlice(AffineMap map, const Ranges &ranges,
+                             SmallVector<OpFoldResult> &offsets,
+                             SmallVector<OpFoldResult> &sizes,
+                             SmallVector<bool> &isKept) {
+  for (AffineExpr expr : map.getResults()) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    auto [offset, size] = ranges.lookup(loop);
+    offsets.push_back(offset);
+    sizes.push_back(size);
+    isKept.push_back(!llvm::is_contained(product.batch, loop));
+  }
+}
+
+Value ProductTiling::extract(Value tensor, AffineMap map,
+                             const Ranges &ranges) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<bool> isKept;
+  getSlice(map, ranges, offsets, sizes, isKept);
+  SmallVector<int64_t> shape;
+  for (auto [size, kept] : llvm::zip_equal(sizes, isKept))
+    if (kept)
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::ExtractSliceOp::create(b, loc, type, tensor, offsets, sizes,
+                                        strides);
+}
+
+Value ProductTiling::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                             ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
+                                        strides);
+}
+
+Value ProductTiling::insert(Value source, Value tensor,
+                            ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::InsertSliceOp::create(b, loc, source, tensor, offsets, sizes,
+                                       strides);
+}
+
+bool ProductTiling::isSwapped(unsigned operand, unsigned first,
+                              unsigned second) const {
+  AffineMap map = product.getMap(operand);
+  return *map.getResultPosition(b.getAffineDimExpr(first)) >
+         *map.getResultPosition(b.getAffineDimExpr(second));
+}
+
+Value ProductTiling::convert(Value source, bool swapped, Value destination) {
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  AffineMap from = swapped ? AffineMap::getPermutationMap(
+                                 ArrayRef<unsigned>{1, 0}, b.getContext())
+                           : identity;
+  Type to = getElementTypeOrSelf(destination.getType());
+  return linalg::GenericOp::create(
+             b, loc, destination.getType(), source, destination,
+             ArrayRef{from, identity},
+             SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+             [&](OpBuilder &nested, Location l, ValueRange args) {
+               Value x = args[0];
+               if (to.getIntOrFloatBitWidth() >
+                   x.getType().getIntOrFloatBitWidth())
+                 x = arith::ExtFOp::create(nested, l, to, x);
+               else if (to != x.getType())
+                 x = arith::TruncFOp::create(nested, l, to, x);
+               linalg::YieldOp::create(nested, l, x);
+             })
+      .getResult(0);
+}
+
+Value ProductTiling::pack(Value source, bool swapped, ArrayRef<int64_t> shape,
+                          ArrayRef<OpFoldResult> sizes) {
+  Value scratch = tensor::EmptyOp::create(b, loc, shape, sum);
+  SmallVector<OpFoldResult> offsets(2, attr(0));
+  Value corner = extract(scratch, offsets, sizes);
+  return insert(convert(source, swapped, corner), scratch, offsets, sizes);
+}
+
+Value ProductTiling::forEachPanel(
+    OpFoldResult columns, Value init,
+    function_ref<Value(Value, OpFoldResult, OpFoldResult, Value)> body) {
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  OpFoldResult count = affine::makeComposedFoldedAffineApply(
+      b, loc, d0.ceilDiv(tiles.columns), {columns});
+  return scf::ForOp::create(
+             b, loc, constant(0), toValue(count), constant(1), init,
+             [&](OpBuilder &, Location, Value number, ValueRange state) {
+               OpFoldResult first = affine::makeComposedFoldedAffineApply(
+                   b, loc, d0 * tiles.columns, {number});
+               OpFoldResult width = clip(tiles.columns, first, columns);
+               scf::YieldOp::create(b, loc,
+                                    body(number, first, width, state[0]));
+             })
+      .getResult(0);
+}
+
+Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
+                                OpFoldResult columns) {
+  int64_t numPanels = tiles.blockColumns / tiles.columns;
+  Value scratch = tensor::EmptyOp::create(
+      b, loc, ArrayRef<int64_t>{numPanels, tiles.blockReduction, tiles.columns},
+      sum);
+  // Part by part of a row, which may be short or transposed.
+  auto packEach = [&]() -> Value {
+    return forEachPanel(
+        columns, scratch,
+        [&](Value number, OpFoldResult first, OpFoldResult width,
+            Value state) -> Value {
+          SmallVector<OpFoldResult> from{attr(0), first}, sizes{depth, width};
+          SmallVector<OpFoldResult> fromSizes(sizes);
+          if (swapped) {
+            std::swap(from[0], from[1]);
+            std::swap(fromSizes[0], fromSizes[1]);
+          }
+          SmallVector<OpFoldResult> offsets{number, attr(0), attr(0)},
+              panelSizes{attr(1), depth, width}, strides(3, attr(1));
+          SmallVector<int64_t> shape;
+          for (OpFoldResult size : sizes)
+            shape.push_back(
+                getConstantIntValue(size).value_or(ShapedType::kDynamic));
+          Value panel = tensor::ExtractSliceOp::create(
+              b, loc, RankedTensorType::get(shape, sum), state, offsets,
+              panelSizes, strides);
+          panel = convert(extract(block, from, fromSizes), swapped, panel);
+          return insert(panel, state, offsets, panelSizes);
+        });
+  };
+  if (swapped || numPanels == 1)
+    return packEach();
+  // Whole rows of the block, which are read in order.
+  auto packAll = [&]() -> Value {
+    Value whole =
+        extract(block, {attr(0), attr(0)}, {depth, attr(tiles.blockColumns)});
+    auto type = cast<RankedTensorType>(whole.getType());
+    Value rows = tensor::ExpandShapeOp::create(
+        b, loc,
+        RankedTensorType::get({type.getDimSize(0), numPanels, tiles.columns},
+                              type.getElementType()),
+        whole, SmallVector<ReassociationIndices>{{0}, {1, 2}},
+        {depth, attr(numPanels), attr(tiles.columns)});
+    SmallVector<OpFoldResult> offsets(3, attr(0)),
+        sizes{attr(numPanels), depth, attr(tiles.columns)};
+    Value panels = extract(scratch, offsets, sizes);
+    AffineMap identity = b.getMultiDimIdentityMap(3);
+    AffineMap to = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0, 2},
+                                                b.getContext());
+    Value copy =
+        linalg::GenericOp::create(
+            b, loc, panels.getType(), rows, panels, ArrayRef{identity, to},
+            SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
+            [&](OpBuilder &nested, Location l, ValueRange args) {
+              Value x = args[0];
+              if (x.getType() != sum)
+                x = arith::ExtFOp::create(nested, l, sum, x);
+              linalg::YieldOp::create(nested, l, x);
+            })
+            .getResult(0);
+    return insert(copy, scratch, offsets, sizes);
+  };
+  if (getConstantIntValue(columns) == tiles.blockColumns)
+    return packAll();
+  Value isWhole =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, toValue(columns),
+                            constant(tiles.blockColumns));
+  auto branch = scf::IfOp::create(b, loc, scratch.getType(), isWhole,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, packAll());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, packEach());
+  return branch.getResult(0);
+}
+
+Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
+                             OpFoldResult firstRow, Value panel,
+                             OpFoldResult depth) {
+  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
+             k = b.getAffineDimExpr(2);
+  auto map = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(3, 0, results, b.getContext());
+  };
+  using utils::IteratorType;
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(depth), constant(1), tile,
+      [&](OpBuilder &, Location, Value at, ValueRange state) {
+        SmallVector<OpFoldResult> offsets{firstRow, at},
+            sizes{attr(tiles.rows), attr(1)};
+        if (leftSwapped) {
+          std::swap(offsets[0], offsets[1]);
+          std::swap(sizes[0], sizes[1]);
+        }
+        Value rows = extract(left, offsets, sizes);
+        Value columns =
+            extract(panel, {at, attr(0)}, {attr(1), attr(tiles.columns)});
+        Value next =
+            linalg::GenericOp::create(
+                b, loc, state[0].getType(), ValueRange{rows, columns}, state[0],
+                ArrayRef{leftSwapped ? map({k, m}) : map({m, k}), map({k, n}),
+                         map({m, n})},
+                ArrayRef{IteratorType::parallel, IteratorType::parallel,
+                         IteratorType::reduction},
+                [&](OpBuilder &nested, Location l, ValueRange args) {
+                  Value x = arith::MulFOp::create(nested, l, args[0], args[1]);
+                  x = arith::AddFOp::create(nested, l, args[2], x);
+                  linalg::YieldOp::create(nested, l, x);
+                })
+                .getResult(0);
+        scf::YieldOp::create(b, loc, next);
+      });
+  return loop.getResult(0);
+}
+
+Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
+                              Value panel, OpFoldResult rows,
+                              OpFoldResult columns, OpFoldResult depth) {
+  auto isFull = [&](OpFoldResult size, int64_t of) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                 toValue(size), constant(of));
+  };
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(rows), constant(tiles.rows), part,
+      [&](OpBuilder &, Location, Value first, ValueRange state) {
+        OpFoldResult count = clip(tiles.rows, first, rows);
+        SmallVector<OpFoldResult> offsets{first, attr(0)};
+        auto whole = [&] {
+          SmallVector<OpFoldResult> sizes{attr(tiles.rows),
+                                          attr(tiles.columns)};
+          Value tile = extract(state[0], offsets, sizes);
+          tile = addTile(tile, left, leftSwapped, first, panel, depth);
+          scf::YieldOp::create(b, loc, insert(tile, state[0], offsets, sizes));
+        };
+        auto partial = [&] {
+          SmallVector<OpFoldResult> sizes{count, columns}, zeros(2, attr(0));
+          Value ofPart = extract(state[0], offsets, sizes);
+          Value tile = pack(ofPart, /*swapped=*/false,
+                            {tiles.rows, tiles.columns}, sizes);
+          SmallVector<OpFoldResult> from{first, attr(0)}, ofLeft{count, depth};
+          if (leftSwapped) {
+            std::swap(from[0], from[1]);
+            std::swap(ofLeft[0], ofLeft[1]);
+          }
+          Value mine = pack(extract(left, from, ofLeft), leftSwapped,
+                            {tiles.rows, tiles.blockReduction}, {count, depth});
+          tile =
+              addTile(tile, mine, /*leftSwapped=*/false, attr(0), panel, depth);
+          // A copy: the part is read above.
+          Value result = linalg::CopyOp::create(
+                             b, loc, extract(tile, zeros, sizes), ofPart)
+                             .getResult(0);
+          scf::YieldOp::create(b, loc,
+                               insert(result, state[0], offsets, sizes));
+        };
+        Value isWhole = arith::AndIOp::create(b, loc, isFull(count, tiles.rows),
+                                              isFull(columns, tiles.columns));
+        auto branch = scf::IfOp::create(b, loc, part.getType(), isWhole,
+                                        /*withElseRegion=*/true);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(branch.thenBlock());
+          whole();
+          b.setInsertionPointToStart(branch.elseBlock());
+          partial();
+        }
+        scf::YieldOp::create(b, loc, branch.getResult(0));
+      });
+  return loop.getResult(0);
+}
+
+Value ProductTiling::tile() {
+  SmallVector<OpFoldResult> ends, steps;
+  for (unsigned loop : product.batch) {
+    ends.push_back(getSize(loop));
+    steps.push_back(attr(1));
+  }
+  OpFoldResult allRows = getSize(product.m), allColumns = getSize(product.n),
+               allDepth = getSize(product.k);
+  ends.append({allRows, allColumns});
+  steps.append({attr(tiles.blockRows), attr(tiles.blockColumns)});
+  SmallVector<OpFoldResult> begins(ends.size(), attr(0));
+  // What fills the result fills its tiles.
+  Value init = product.getOperand(2);
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  if (fill &&
+      (!fill->hasOneUse() || fill.getInputs().front().getType() != result))
+    fill = nullptr;
+  if (fill)
+    init = fill.getDpsInits().front();
+  auto forall = scf::ForallOp::create(b, loc, begins, ends, steps, init,
+                                      /*mapping=*/std::nullopt);
+  b.setInsertionPoint(forall.getTerminator());
+  Ranges ranges;
+  SmallVector<Value> variables(forall.getInductionVars());
+  for (auto [loop, variable] : llvm::zip(product.batch, variables))
+    ranges[loop] = {variable, attr(1)};
+  Value firstRow = variables[variables.size() - 2];
+  Value firstColumn = variables.back();
+  OpFoldResult rows = clip(tiles.blockRows, firstRow, allRows);
+  OpFoldResult columns = clip(tiles.blockColumns, firstColumn, allColumns);
+  ranges[product.m] = {firstRow, rows};
+  ranges[product.n] = {firstColumn, columns};
+
+  AffineMap outMap = product.getMap(2);
+  Value output = forall.getRegionIterArgs().front();
+  Value mine = extract(output, outMap, ranges), part = mine;
+  SmallVector<OpFoldResult> corner(2, attr(0)), partSizes{rows, columns};
+  if (sum != result)
+    part = extract(tensor::EmptyOp::create(
+                       b, loc,
+                       ArrayRef<int64_t>{tiles.blockRows, tiles.blockColumns},
+                       sum),
+                   corner, partSizes);
+  if (fill) {
+    Value value = fill.getInputs().front();
+    if (sum != result)
+      value = arith::ExtFOp::create(b, loc, sum, value);
+    part = linalg::FillOp::create(b, loc, value, part).getResult(0);
+  } else if (sum != result) {
+    part = convert(mine, /*swapped=*/false, part);
+  }
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(allDepth), constant(tiles.blockReduction),
+      part, [&](OpBuilder &, Location, Value first, ValueRange state) {
+        OpFoldResult depth = clip(tiles.blockReduction, first, allDepth);
+        ranges[product.k] = {first, depth};
+        bool leftSwapped = isSwapped(0, product.m, product.k);
+        bool rightSwapped = isSwapped(1, product.k, product.n);
+        Value left = extract(product.getOperand(0), product.getMap(0), ranges);
+        Value right = extract(product.getOperand(1), product.getMap(1), ranges);
+        if (getElementTypeOrSelf(left.getType()) != sum) {
+          left = pack(left, leftSwapped,
+                      {tiles.blockRows, tiles.blockReduction}, {rows, depth});
+          leftSwapped = false;
+        }
+        Value panels = packPanels(right, rightSwapped, depth, columns);
+        Value added = forEachPanel(
+            columns, state[0],
+            [&](Value number, OpFoldResult firstOfPanel, OpFoldResult width,
+                Value all) {
+              Value panel = tensor::ExtractSliceOp::create(
+                  b, loc,
+                  RankedTensorType::get({tiles.blockReduction, tiles.columns},
+                                        sum),
+                  panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
+                  ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
+                                         attr(tiles.columns)},
+                  SmallVector<OpFoldResult>(3, attr(1)));
+              SmallVector<OpFoldResult> offsets{attr(0), firstOfPanel},
+                  sizes{rows, width};
+              Value mine = extract(all, offsets, sizes);
+              mine =
+                  addBlock(mine, left, leftSwapped, panel, rows, width, depth);
+              return insert(mine, all, offsets, sizes);
+            });
+        scf::YieldOp::create(b, loc, added);
+      });
+  Value computed = loop.getResult(0);
+  if (sum != result)
+    computed = convert(computed, /*swapped=*/false, mine);
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<bool> isKept;
+  getSlice(outMap, ranges, offsets, sizes, isKept);
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, computed, output, offsets,
+                                        sizes, strides);
+  return forall.getResult(0);
+}
+
+scf::ForallOp mlir::posenc::tileProduct(RewriterBase &rewriter,
+                                        const Product &product,
+                                        const ContractionTiles &tiles) {
+  return ProductTiling(rewriter, product, tiles)
+      .tile()
+      .getDefiningOp<scf::ForallOp>();
+}

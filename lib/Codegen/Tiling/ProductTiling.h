@@ -1,0 +1,57 @@
+//===- ProductTiling.h - one product of matrices in tiles -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_TILING_PRODUCTTILING_H
+#define POSENC_LIB_CODEGEN_TILING_PRODUCTTILING_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::posenc {
+
+/// The type of sums of this type: those of f16 and bf16 are of f32, and rounded
+/// when they are complete.
+Type getSumType(Type result);
+
+/// What the tiles of a product are: of registers, and of caches. Blocks of
+/// columns are of whole panels.
+struct ContractionTiles {
+  int64_t rows, columns;
+  int64_t blockRows, blockColumns, blockReduction;
+};
+
+/// A product of matrices, for each entry of a batch. Dimensions are loops of
+/// the operation; those of the result's rows and columns are in this order
+/// there.
+struct Product {
+  linalg::LinalgOp op;
+  SmallVector<AffineMap> maps;
+  SmallVector<unsigned> batch;
+  unsigned m, n, k;
+  /// Whether the operation's second operand has the rows.
+  bool isReversed = false;
+
+  Value getOperand(unsigned number) const {
+    return op->getOperand(getNumber(number));
+  }
+  AffineMap getMap(unsigned number) const { return maps[getNumber(number)]; }
+
+private:
+  unsigned getNumber(unsigned number) const {
+    return isReversed && number < 2 ? 1 - number : number;
+  }
+};
+
+/// Emits the product in loops over tiles, before which the rewriter stands. The
+/// loop's result is that of the product.
+scf::ForallOp tileProduct(RewriterBase &rewriter, const Product &product,
+                          const ContractionTiles &tiles);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_TILING_PRODUCTTILING_H

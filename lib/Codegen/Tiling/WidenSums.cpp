@@ -1,0 +1,150 @@
+//===- WidenSums.cpp - sums of f16 and bf16 in f32 --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sum that is rounded to 16 bits at each step is wrong in its second digit
+// after some hundred terms. It is rounded once here, as libraries do it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCWIDENSUMSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static bool isShort(Type type) { return type.isF16() || type.isBF16(); }
+
+/// Whether the operation reduces to one result of a short type. Products of
+/// matrices have sums of f32 in their tiles.
+static bool isCandidate(linalg::LinalgOp op) {
+  return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
+         op.getNumReductionLoops() > 0 && !isTiledContraction(op) &&
+         isShort(getElementTypeOrSelf(op->getResult(0).getType()));
+}
+
+/// The addition to the result, if that is how the operation reduces.
+static arith::AddFOp getSum(linalg::GenericOp op) {
+  Block &body = op.getRegion().front();
+  BlockArgument result = body.getArguments().back();
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  bool isSum = sum && sum->hasOneUse() && result.hasOneUse() &&
+               *result.user_begin() == sum;
+  return isSum ? sum : nullptr;
+}
+
+/// Writes each element of a tensor, converted by `OpTy`, to a new one.
+template <typename OpTy>
+static Value convert(OpBuilder &builder, Location loc, Value tensor,
+                     Type element) {
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, tensor), element);
+  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  AffineMap map = builder.getMultiDimIdentityMap(rank);
+  return linalg::GenericOp::create(
+             builder, loc, empty.getType(), tensor, empty,
+             ArrayRef<AffineMap>{map, map},
+             SmallVector<utils::IteratorType>(rank,
+                                              utils::IteratorType::parallel),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               linalg::YieldOp::create(
+                   b, l, OpTy::create(b, l, element, args[0]).getResult());
+             })
+      .getResult(0);
+}
+
+/// What the sum begins with, in f32.
+static Value widenInit(OpBuilder &builder, Location loc, Value init) {
+  Type f32 = builder.getF32Type();
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  Value scalar = fill ? fill.getInputs().front() : Value();
+  if (!fill || !isShort(scalar.getType()))
+    return convert<arith::ExtFOp>(builder, loc, init, f32);
+  Value empty = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, init), f32);
+  Value wide = arith::ExtFOp::create(builder, loc, f32, scalar);
+  return linalg::FillOp::create(builder, loc, wide, empty).getResult(0);
+}
+
+/// What is added, in f32: a product is not rounded before.
+static Value widenTerm(OpBuilder &builder, Location loc, Value term) {
+  Type f32 = builder.getF32Type();
+  auto extend = [&](Value value) -> Value {
+    return arith::ExtFOp::create(builder, loc, f32, value);
+  };
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  if (!product || !product->hasOneUse())
+    return extend(term);
+  return arith::MulFOp::create(builder, loc, extend(product.getLhs()),
+                               extend(product.getRhs()));
+}
+
+static void widen(RewriterBase &rewriter, linalg::GenericOp op,
+                  arith::AddFOp sum) {
+  Location loc = op.getLoc();
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  rewriter.setInsertionPoint(op);
+  Value init = widenInit(rewriter, loc, op.getDpsInits().front());
+  auto wide = linalg::GenericOp::create(
+      rewriter, loc, init.getType(), op.getInputs(), init,
+      op.getIndexingMapsArray(), op.getIteratorTypesArray());
+  Block &body = op.getRegion().front();
+  BlockArgument result = body.getArguments().back();
+  Value term = sum.getLhs() == result ? sum.getRhs() : sum.getLhs();
+  rewriter.setInsertionPoint(sum);
+  Value wideTerm = widenTerm(rewriter, sum.getLoc(), term);
+  BlockArgument wideResult = body.addArgument(rewriter.getF32Type(), loc);
+  rewriter.replaceOpWithNewOp<arith::AddFOp>(sum, wideResult, wideTerm);
+  body.eraseArgument(result.getArgNumber());
+  if (Operation *product = term.getDefiningOp();
+      product && product->use_empty())
+    rewriter.eraseOp(product);
+  rewriter.inlineRegionBefore(op.getRegion(), wide.getRegion(),
+                              wide.getRegion().begin());
+  rewriter.setInsertionPoint(op);
+  rewriter.replaceOp(
+      op, convert<arith::TruncFOp>(rewriter, loc, wide->getResult(0), element));
+}
+
+namespace {
+struct WidenSums final
+    : mlir::posenc::impl::PosencWidenSumsPassBase<WidenSums> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> operations;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      if (isCandidate(op))
+        operations.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : operations) {
+      auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+      if (!generic) {
+        rewriter.setInsertionPoint(op);
+        FailureOr<linalg::GenericOp> named =
+            linalg::generalizeNamedOp(rewriter, op);
+        if (failed(named))
+          continue;
+        generic = *named;
+      }
+      if (arith::AddFOp sum = getSum(generic))
+        widen(rewriter, generic, sum);
+    }
+  }
+};
+} // namespace
