@@ -68,6 +68,10 @@ std::optional<LogicalResult> evaluateAttention(Operation *op,
 std::optional<LogicalResult> evaluateTensor(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateArith(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateLinalg(Operation *op, Evaluator &values);
+/// Structured operations that only move elements, and all of them.
+std::optional<LogicalResult> evaluateMoves(Operation *op, Evaluator &values);
+std::optional<LogicalResult> evaluateStructured(Operation *op,
+                                                Evaluator &values);
 
 } // namespace mlir::posenc
 

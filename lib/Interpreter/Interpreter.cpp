@@ -11,6 +11,7 @@
 #include "posenc/Support/Memory.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
@@ -157,17 +158,30 @@ static LogicalResult checkOperands(Operation *op, Evaluator &values) {
     if (values.getExact(operand).isAttention)
       return op->emitError("the reference cannot measure what is computed from "
                            "an attention's result");
+  // Structured operations carry the error of each element on, whatever it is.
+  if (isa<linalg::LinalgOp>(op))
+    return success();
+  for (Value operand : op->getOperands()) {
+    const ReferenceValue &value = values.getExact(operand);
+    bool isUncertain = !reference::isFloat(value.type) && value.limitUlp != 0;
+    if (isUncertain ||
+        llvm::is_contained(value.array.magnitude, reference::kUnknownMagnitude))
+      return op->emitError(
+          "the reference cannot measure what is computed from numbers that "
+          "rounding may change");
+  }
   return success();
 }
 
 static LogicalResult evaluate(Operation *op, Evaluator &values) {
   // What only moves elements may move those, too.
-  if (std::optional<LogicalResult> result = evaluateTensor(op, values))
-    return *result;
+  for (auto kind : {evaluateTensor, evaluateMoves})
+    if (std::optional<LogicalResult> result = kind(op, values))
+      return *result;
   if (failed(checkOperands(op, values)))
     return failure();
-  for (auto kind :
-       {evaluatePosenc, evaluateAttention, evaluateArith, evaluateLinalg})
+  for (auto kind : {evaluatePosenc, evaluateAttention, evaluateArith,
+                    evaluateLinalg, evaluateStructured})
     if (std::optional<LogicalResult> result = kind(op, values))
       return *result;
   return op->emitError() << "the reference does not evaluate '" << op->getName()

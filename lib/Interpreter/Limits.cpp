@@ -10,6 +10,8 @@
 
 #include "posenc/Reference/Compare.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -65,4 +67,115 @@ double mlir::posenc::getRowLimit(const ReferenceValue &rows, bool isNormed,
     limit +=
         std::ldexp(8.0, getPrecision(type) - std::max(getPrecision(type), 24));
   return limit;
+}
+
+//===----------------------------------------------------------------------===//
+// Errors of elements
+//===----------------------------------------------------------------------===//
+
+double mlir::posenc::getElementError(const ReferenceValue &value, size_t index,
+                                     bool isRounded) {
+  if (value.array.magnitude.empty())
+    return 0;
+  long double magnitude = value.array.magnitude[index];
+  long double element = value.array.values[index];
+  if (magnitude == reference::kUnknownMagnitude)
+    return HUGE_VAL;
+  if (magnitude < 0 || !std::isfinite(element))
+    return 0;
+  long double error = value.limitUlp * reference::ulp(value.type, magnitude) +
+                      value.absoluteSlack;
+  long double read = isRounded ? reference::roundTo(value.type, element)
+                               : (long double)(double(element));
+  // What overflows is read as an infinity.
+  error += std::fabs(element - read);
+  return double(error);
+}
+
+/// The part of (0.5, 1] that shall be the limit of errors with these counts of
+/// significands: the limit and what it allows for beyond the errors are small
+/// together.
+static double chooseLimit(llvm::ArrayRef<int64_t> bins) {
+  double best = 1, bestCost = HUGE_VAL;
+  auto getEnd = [&](size_t bin) {
+    return 0.5 + 0.5 * double(bin + 1) / double(bins.size());
+  };
+  for (size_t limit = 0; limit < bins.size(); ++limit) {
+    double cost = 0;
+    for (size_t bin = 0; bin < bins.size(); ++bin)
+      cost += double(bins[bin]) * (bin <= limit ? 1 : 2) * getEnd(limit) /
+              getEnd(bin);
+    if (cost < bestCost) {
+      bestCost = cost;
+      best = getEnd(limit);
+    }
+  }
+  return best;
+}
+
+/// Whole numbers have units of one size.
+static void setIntegerErrors(ReferenceValue &value,
+                             llvm::ArrayRef<double> errors) {
+  if (llvm::all_of(errors, [](double error) { return error == 0; }))
+    return;
+  for (double error : errors) {
+    bool isKnown = std::isfinite(error);
+    if (isKnown)
+      value.limitUlp = std::max(value.limitUlp, error);
+    value.array.magnitude.push_back(!isKnown     ? reference::kUnknownMagnitude
+                                    : error == 0 ? -1.0L
+                                                 : 0.0L);
+  }
+}
+
+void mlir::posenc::setElementErrors(ReferenceValue &value,
+                                    llvm::ArrayRef<double> errors) {
+  DType type = value.type;
+  value.limitUlp = value.absoluteSlack = 0;
+  value.array.magnitude.clear();
+  if (!reference::isFloat(type))
+    return setIntegerErrors(value, errors);
+  auto getUnit = [&](long double magnitude) {
+    return std::ilogb(reference::ulp(type, magnitude));
+  };
+  // An error is f * 2^e. The limit is an f, times a power of 2 by which the
+  // median element is measured against a magnitude near its own.
+  auto isBounded = [](double error) { return error > 0 && error < HUGE_VAL; };
+  std::vector<int64_t> bins(64);
+  std::vector<int> shifts;
+  int exponent;
+  for (auto [i, error] : llvm::enumerate(errors)) {
+    if (!isBounded(error))
+      continue;
+    double part = std::frexp(error, &exponent);
+    bins[size_t((part - 0.5) * 2 * double(bins.size()))]++;
+    shifts.push_back(exponent - getUnit(value.array.values[i]));
+  }
+  double limit = chooseLimit(bins);
+  int shift = 0;
+  if (!shifts.empty()) {
+    auto middle = shifts.begin() + int64_t(shifts.size() / 2);
+    std::nth_element(shifts.begin(), middle, shifts.end());
+    shift = *middle;
+    value.limitUlp = std::ldexp(limit, shift);
+  }
+  const int largest = getUnit(reference::overflowBound(type) / 2);
+  const int smallest = getUnit(0);
+  for (auto [i, error] : llvm::enumerate(errors)) {
+    long double size = std::fabs(value.array.values[i]), magnitude = 0;
+    if (isBounded(error)) {
+      double part = std::frexp(error, &exponent);
+      int unit = exponent - shift + (part > limit ? 1 : 0);
+      // The unit of 2^(p-1) is 1.
+      if (unit > largest)
+        magnitude = reference::kUnknownMagnitude;
+      else if (unit > smallest)
+        magnitude = getUnit(size) == unit
+                        ? size
+                        : std::ldexp(1.0L, unit + getPrecision(type) - 1);
+    } else if (error != 0) {
+      magnitude = reference::kUnknownMagnitude;
+    }
+    value.array.magnitude.push_back(magnitude);
+  }
 }

@@ -30,6 +30,16 @@ double getInheritedLimit(const ReferenceValue &operand,
 double getRowLimit(const ReferenceValue &rows, bool isNormed,
                    ArrayRef<int64_t> positions);
 
+/// How far a kernel's element may be off from the one that is known: from that
+/// which was computed, or from that which it is rounded to. Infinite if nothing
+/// is known of it.
+double getElementError(const ReferenceValue &value, size_t index,
+                       bool isRounded);
+
+/// Sets the limit and the magnitudes so that they allow for `errors`, one for
+/// each element, and for less than four times as much.
+void setElementErrors(ReferenceValue &value, llvm::ArrayRef<double> errors);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_LIB_INTERPRETER_LIMITS_H

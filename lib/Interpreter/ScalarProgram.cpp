@@ -8,11 +8,13 @@
 
 #include "ScalarProgram.h"
 
+#include "Limits.h"
 #include "ScalarFunctions.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Reference/Bias.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -23,18 +25,19 @@ static unsigned getWidth(Type type) {
   return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
 }
 
-/// A number of the oracle, which keeps a bit as any number but 0.
-static Scalar load(Type type, long double element) {
+Scalar mlir::posenc::loadScalar(Type type, long double element) {
   if (isa<FloatType>(type))
     return Scalar::of(double(element));
   return Scalar::of(type.isInteger(1) ? -int64_t(element != 0)
                                       : int64_t(element));
 }
 
-unsigned ScalarProgram::define(Value value, Scalar scalar) {
+unsigned ScalarProgram::define(Value value, Scalar scalar, double error) {
   auto [entry, isNew] = registers.try_emplace(value, initial.size());
-  if (isNew)
+  if (isNew) {
     initial.push_back(scalar);
+    initialErrors.push_back(error);
+  }
   return entry->second;
 }
 
@@ -53,68 +56,63 @@ void ScalarProgram::fail(int number) const {
 //===----------------------------------------------------------------------===//
 
 /// What becomes of a float result: the value, or that of a type of 16 bits.
-static double roundResult(Type type, double value) {
-  if (!type.isF16() && !type.isBF16())
+double ScalarProgram::round(Type type, double value) const {
+  if (!rounds || (!type.isF16() && !type.isBF16()))
     return value;
   return double(reference::roundTo(*getReferenceType(type), value));
 }
 
+void ScalarProgram::push(Operation *op,
+                         std::function<Scalar(const Scalar *)> compute) {
+  ScalarStep step;
+  step.op = op;
+  for (Value operand : op->getOperands())
+    step.from.push_back(registers.lookup(operand));
+  step.to = define(op->getResult(0));
+  step.compute = std::move(compute);
+  steps.push_back(std::move(step));
+}
+
 bool ScalarProgram::addReals(Operation *op) {
   RealFunction compute = findRealFunction(op->getName().getStringRef());
-  if (!compute || op->getNumOperands() > kMaxScalarOperands)
+  unsigned count = op->getNumOperands();
+  if (!compute || count > kMaxScalarOperands)
     return false;
-  SmallVector<unsigned> from;
-  for (Value operand : op->getOperands())
-    from.push_back(get(operand));
   Type type = op->getResult(0).getType();
-  unsigned to = define(op->getResult(0));
-  steps.push_back([=](Scalar *registers) {
+  push(op, [=](const Scalar *list) {
     double operands[kMaxScalarOperands];
-    for (auto [i, number] : llvm::enumerate(from))
-      operands[i] = registers[number].real;
-    registers[to].real = roundResult(type, compute(operands));
+    for (unsigned i = 0; i < count; ++i)
+      operands[i] = list[i].real;
+    return Scalar::of(round(type, compute(operands)));
   });
   return true;
 }
 
 bool ScalarProgram::addIntegers(Operation *op) {
   IntegerFunction compute = findIntegerFunction(op->getName().getStringRef());
-  if (!compute || op->getNumOperands() > kMaxScalarOperands)
+  unsigned count = op->getNumOperands();
+  if (!compute || count > kMaxScalarOperands)
     return false;
-  SmallVector<unsigned> from;
-  for (Value operand : op->getOperands())
-    from.push_back(get(operand));
   unsigned width = getWidth(op->getOperand(0).getType());
   unsigned resultWidth = getWidth(op->getResult(0).getType());
-  unsigned to = define(op->getResult(0));
   int number =
       addFault(op, "divides by zero, or has a quotient that does not fit");
-  steps.push_back([=](Scalar *registers) {
+  push(op, [=](const Scalar *list) {
     int64_t operands[kMaxScalarOperands];
-    for (auto [i, number] : llvm::enumerate(from))
-      operands[i] = registers[number].integer;
+    for (unsigned i = 0; i < count; ++i)
+      operands[i] = list[i].integer;
     std::optional<int64_t> result = compute(operands, width);
     if (!result)
       fail(number);
-    registers[to].integer = llvm::SignExtend64(result.value_or(0), resultWidth);
+    return Scalar::of(llvm::SignExtend64(result.value_or(0), resultWidth));
   });
   return true;
 }
 
 /// Operations whose operands and result are of several kinds.
 bool ScalarProgram::addConversion(Operation *op) {
-  // Reads all operands before it writes.
-  auto push = [&](auto compute) {
-    SmallVector<unsigned> from;
-    for (Value operand : op->getOperands())
-      from.push_back(get(operand));
-    unsigned to = define(op->getResult(0));
-    steps.push_back([=](Scalar *registers) {
-      Scalar operands[kMaxScalarOperands];
-      for (auto [i, number] : llvm::enumerate(from))
-        operands[i] = registers[number];
-      registers[to] = compute(operands);
-    });
+  auto push = [&](std::function<Scalar(const Scalar *)> compute) {
+    this->push(op, std::move(compute));
     return true;
   };
   Type type = op->getResult(0).getType();
@@ -123,41 +121,42 @@ bool ScalarProgram::addConversion(Operation *op) {
           ? getWidth(op->getOperand(0).getType())
           : 64;
   if (isa<arith::SIToFPOp>(op))
-    return push([=](Scalar *list) {
-      return Scalar::of(roundResult(type, double(list[0].integer)));
+    return push([=](const Scalar *list) {
+      return Scalar::of(round(type, double(list[0].integer)));
     });
   if (isa<arith::UIToFPOp>(op))
-    return push([=](Scalar *list) {
+    return push([=](const Scalar *list) {
       return Scalar::of(
-          roundResult(type, double(zeroExtend(list[0].integer, width))));
+          round(type, double(zeroExtend(list[0].integer, width))));
     });
   if (isa<arith::SelectOp>(op))
     return push(
-        [](Scalar *list) { return list[0].integer ? list[1] : list[2]; });
+        [](const Scalar *list) { return list[0].integer ? list[1] : list[2]; });
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
-    return push([=, predicate = compare.getPredicate()](Scalar *list) {
+    return push([=, predicate = compare.getPredicate()](const Scalar *list) {
       APInt a(width, list[0].integer, /*isSigned=*/true),
           b(width, list[1].integer, /*isSigned=*/true);
       return Scalar::of(-int64_t(arith::applyCmpPredicate(predicate, a, b)));
     });
   if (auto compare = dyn_cast<arith::CmpFOp>(op))
-    return push([predicate = compare.getPredicate()](Scalar *list) {
+    return push([predicate = compare.getPredicate()](const Scalar *list) {
       return Scalar::of(-int64_t(arith::applyCmpPredicate(
           predicate, APFloat(list[0].real), APFloat(list[1].real))));
     });
   if (ClassFunction test = findClassFunction(op->getName().getStringRef()))
-    return push(
-        [=](Scalar *list) { return Scalar::of(-int64_t(test(list[0].real))); });
+    return push([=](const Scalar *list) {
+      return Scalar::of(-int64_t(test(list[0].real)));
+    });
   if (op->getName().getStringRef() == "math.fpowi")
-    return push([=](Scalar *list) {
+    return push([=](const Scalar *list) {
       return Scalar::of(
-          roundResult(type, std::pow(list[0].real, double(list[1].integer))));
+          round(type, std::pow(list[0].real, double(list[1].integer))));
     });
   bool isUnsigned = isa<arith::FPToUIOp>(op);
   if (!isUnsigned && !isa<arith::FPToSIOp>(op))
     return false;
   unsigned resultWidth = getWidth(type);
-  return push([=](Scalar *list) {
+  return push([=](const Scalar *list) {
     double value = std::trunc(list[0].real);
     double end = std::ldexp(1.0, resultWidth - (isUnsigned ? 0 : 1));
     // Any number will do: nobody may depend on it.
@@ -177,43 +176,48 @@ LogicalResult ScalarProgram::addExtract(Operation *op, Evaluator &values) {
   if (source.isAttention)
     return op->emitError("the reference cannot measure what is computed from "
                          "an attention's result");
-  SmallVector<unsigned> from;
-  for (Value index : extract.getIndices())
-    from.push_back(get(index));
+  const ReferenceValue &exact = values.getExact(extract.getTensor());
   Type type = extract.getType();
-  unsigned to = define(extract.getResult());
   int number = addFault(op, "reads outside of the tensor");
-  steps.push_back([=, array = &source.array](Scalar *registers) {
+  // Nothing if it is outside.
+  auto getPosition =
+      [array = &source.array](const Scalar *list) -> std::optional<size_t> {
     int64_t position = 0;
-    for (auto [dim, index] : llvm::enumerate(from)) {
-      int64_t at = registers[index].integer, size = array->shape[dim];
-      if (at < 0 || at >= size) {
-        registers[to] = Scalar::of(int64_t(0));
-        return fail(number);
-      }
+    for (auto [dim, size] : llvm::enumerate(array->shape)) {
+      int64_t at = list[dim].integer;
+      if (at < 0 || at >= size)
+        return std::nullopt;
       position = position * size + at;
     }
-    registers[to] = load(type, array->values[size_t(position)]);
+    return size_t(position);
+  };
+  push(op, [=, array = &source.array](const Scalar *list) {
+    std::optional<size_t> position = getPosition(list);
+    if (position)
+      return loadScalar(type, array->values[*position]);
+    fail(number);
+    return Scalar::of(int64_t(0));
   });
+  steps.back().error = [=, exact = &exact](const Scalar *list) {
+    std::optional<size_t> position = getPosition(list);
+    return position ? getElementError(*exact, *position, /*isRounded=*/true)
+                    : 0.0;
+  };
   return success();
 }
 
 void ScalarProgram::addBias(Operation *op) {
-  unsigned to = define(op->getResult(0));
   if (auto alibi = dyn_cast<AlibiOp>(op)) {
-    unsigned head = get(alibi.getHead()), query = get(alibi.getQuery()),
-             key = get(alibi.getKey());
     int64_t heads = int64_t(alibi.getHeads());
     int number = addFault(op, "has no slope for the head");
-    steps.push_back([=](Scalar *registers) {
-      int64_t h = registers[head].integer;
-      bool exists = h >= 0 && h < heads;
-      if (!exists)
-        fail(number);
-      registers[to].real =
-          exists ? reference::alibiBias(h, heads, registers[query].integer,
-                                        registers[key].integer)
-                 : 0;
+    // The head, the query and the key.
+    push(op, [=](const Scalar *list) {
+      int64_t h = list[0].integer;
+      if (h >= 0 && h < heads)
+        return Scalar::of(
+            reference::alibiBias(h, heads, list[1].integer, list[2].integer));
+      fail(number);
+      return Scalar::of(0.0);
     });
     return;
   }
@@ -227,12 +231,11 @@ void ScalarProgram::addBias(Operation *op) {
   const int64_t far = std::min<int64_t>(spec.maxDistance, 1 << 15);
   for (int64_t relative = -far; relative <= far; ++relative)
     table.push_back(reference::t5Bucket(relative, spec));
-  unsigned from = get(bucket.getRelative());
-  steps.push_back([=, table = std::move(table)](Scalar *registers) {
-    int64_t relative = registers[from].integer;
+  push(op, [=, table = std::move(table)](const Scalar *list) {
+    int64_t relative = list[0].integer;
     bool isNear = relative >= -far && relative <= far;
-    registers[to].integer = isNear ? table[size_t(relative + far)]
-                                   : reference::t5Bucket(relative, spec);
+    return Scalar::of(isNear ? table[size_t(relative + far)]
+                             : reference::t5Bucket(relative, spec));
   });
 }
 
@@ -244,7 +247,8 @@ LogicalResult ScalarProgram::addCapture(Value value, Evaluator &values) {
   if (registers.contains(value) || isa<ShapedType>(value.getType()))
     return success();
   const ReferenceValue &captured = values.get(value);
-  define(value, load(value.getType(), captured.array.values.front()));
+  define(value, loadScalar(value.getType(), captured.array.values.front()),
+         getElementError(values.getExact(value), 0, /*isRounded=*/true));
   return success();
 }
 
@@ -262,6 +266,10 @@ LogicalResult ScalarProgram::add(Operation *op, Evaluator &values) {
   }
   if (isa<tensor::ExtractOp>(op))
     return addExtract(op, values);
+  if (auto index = dyn_cast<linalg::IndexOp>(op)) {
+    indices.push_back({define(index), int64_t(index.getDim())});
+    return success();
+  }
   if (isa<AlibiOp, T5BucketOp>(op)) {
     addBias(op);
     return success();
@@ -281,26 +289,39 @@ LogicalResult ScalarProgram::add(Operation *op, Evaluator &values) {
 
 std::unique_ptr<ScalarProgram> ScalarProgram::create(Region &region,
                                                      Evaluator &values) {
-  std::unique_ptr<ScalarProgram> program(new ScalarProgram);
+  Value result = cast<YieldOp>(region.front().getTerminator()).getValue();
+  return create(region, result, values, /*rounds=*/true);
+}
+
+std::unique_ptr<ScalarProgram> ScalarProgram::create(Region &region,
+                                                     ArrayRef<Value> results,
+                                                     Evaluator &values,
+                                                     bool rounds) {
+  std::unique_ptr<ScalarProgram> program(new ScalarProgram(rounds));
   for (BlockArgument argument : region.getArguments())
     program->define(argument);
-  Block &block = region.front();
-  for (Operation &op : block.without_terminator())
+  for (Operation &op : region.front().without_terminator())
     if (failed(program->add(&op, values)))
       return nullptr;
-  Value result = cast<YieldOp>(block.getTerminator()).getValue();
-  if (failed(program->addCapture(result, values)))
-    return nullptr;
-  program->yielded = program->get(result);
+  for (Value result : results) {
+    if (failed(program->addCapture(result, values)))
+      return nullptr;
+    program->yielded.push_back(program->registers.lookup(result));
+  }
   return program;
 }
 
 Scalar ScalarProgram::run(ArrayRef<Scalar> arguments) const {
   SmallVector<Scalar, 32> file(initial.begin(), initial.end());
   llvm::copy(arguments, file.begin());
-  for (const Step &step : steps)
-    step(file.data());
-  return file[yielded];
+  SmallVector<Scalar, 8> operands;
+  for (const ScalarStep &step : steps) {
+    operands.clear();
+    for (unsigned number : step.from)
+      operands.push_back(file[number]);
+    file[step.to] = step.compute(operands.data());
+  }
+  return file[yielded.front()];
 }
 
 LogicalResult ScalarProgram::checkRuns() const {

@@ -32,14 +32,35 @@ union Scalar {
   }
 };
 
-/// A score or where region as a list of steps. Floats are computed in f64 and
+/// A number of the oracle, which keeps a bit as any number but 0.
+Scalar loadScalar(Type type, long double element);
+
+/// One operation of a program.
+struct ScalarStep {
+  Operation *op;
+  /// Registers.
+  llvm::SmallVector<unsigned, 3> from;
+  unsigned to;
+  std::function<Scalar(const Scalar *operands)> compute;
+  /// How far the result may be off for operands that are exact, if that does
+  /// not follow from the operation.
+  std::function<double(const Scalar *operands)> error;
+};
+
+/// A region of scalars as a list of steps. Floats are computed in f64 and
 /// rounded to no type but those of 16 bits, which models choose on purpose.
 class ScalarProgram {
 public:
-  /// Null after an error at an operation that is not known. What the region
-  /// captures must have been evaluated; it is copied or must not change.
+  /// Of a score or where region. Null after an error at an operation that is
+  /// not known. What the region captures must have been evaluated; it is copied
+  /// or must not change.
   static std::unique_ptr<ScalarProgram> create(Region &region,
                                                Evaluator &values);
+  /// Of a region whose `results` are wanted, whatever it yields. `rounds` tells
+  /// whether floats of 16 bits are rounded.
+  static std::unique_ptr<ScalarProgram> create(Region &region,
+                                               ArrayRef<Value> results,
+                                               Evaluator &values, bool rounds);
 
   /// What the region yields. Any number of threads may call it.
   Scalar run(llvm::ArrayRef<Scalar> arguments) const;
@@ -47,15 +68,26 @@ public:
   /// An error, at its operation, if some run did what has no meaning.
   LogicalResult checkRuns() const;
 
+  ArrayRef<ScalarStep> getSteps() const { return steps; }
+  /// The registers before a run, whose first ones are the arguments, and how
+  /// far what the region captures may be off.
+  ArrayRef<Scalar> getInitial() const { return initial; }
+  ArrayRef<double> getInitialErrors() const { return initialErrors; }
+  /// The registers of the results.
+  ArrayRef<unsigned> getResults() const { return yielded; }
+  /// The registers of loop indices, each with the number of its loop.
+  ArrayRef<std::pair<unsigned, int64_t>> getIndices() const { return indices; }
+
 private:
-  using Step = std::function<void(Scalar *registers)>;
   struct Fault {
     Operation *op;
     const char *message;
   };
 
-  ScalarProgram() = default;
+  explicit ScalarProgram(bool rounds) : rounds(rounds) {}
   LogicalResult add(Operation *op, Evaluator &values);
+  void push(Operation *op, std::function<Scalar(const Scalar *)> compute);
+  double round(Type type, double value) const;
   bool addReals(Operation *op);
   bool addIntegers(Operation *op);
   bool addConversion(Operation *op);
@@ -63,17 +95,20 @@ private:
   LogicalResult addExtract(Operation *op, Evaluator &values);
   void addBias(Operation *op);
   /// A new register, or the one that a value has.
-  unsigned define(Value value, Scalar initial = Scalar::of(int64_t(0)));
-  unsigned get(Value value) const { return registers.lookup(value); }
+  unsigned define(Value value, Scalar initial = Scalar::of(int64_t(0)),
+                  double error = 0);
   /// The number of a reason for checkRuns().
   int addFault(Operation *op, const char *message);
   void fail(int number) const;
 
   llvm::DenseMap<Value, unsigned> registers;
   std::vector<Scalar> initial;
-  std::vector<Step> steps;
+  std::vector<double> initialErrors;
+  std::vector<ScalarStep> steps;
   std::vector<Fault> faults;
-  unsigned yielded = 0;
+  SmallVector<unsigned, 1> yielded;
+  SmallVector<std::pair<unsigned, int64_t>, 1> indices;
+  const bool rounds;
   mutable std::atomic<int> fault{-1};
 };
 

@@ -9,7 +9,6 @@
 #include "Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -98,20 +97,6 @@ static LogicalResult evaluate(tensor::CollapseShapeOp op, Evaluator &values) {
 static LogicalResult evaluate(tensor::ExpandShapeOp op, Evaluator &values) {
   SmallVector<int64_t> sizes = values.getIntegers(op.getMixedOutputShape());
   return reshape(op, op.getSrc(), Shape(sizes.begin(), sizes.end()), values);
-}
-
-static LogicalResult evaluate(linalg::FillOp op, Evaluator &values) {
-  if (op.getNumResults() != 1)
-    return op.emitError("the reference evaluates tensors, not memrefs");
-  const ReferenceValue &fill = values.get(op.getInputs().front());
-  const ReferenceValue &init = values.getExact(op.getOutputs().front());
-  if (fill.type != init.type)
-    return op.emitError("the reference fills with the same type only");
-  ReferenceValue result = makeLike(fill, init.array.shape);
-  result.array.values.assign(numElements(init.array.shape),
-                             fill.array.values.front());
-  values.set(op.getResult(0), std::move(result));
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,7 +227,7 @@ std::optional<LogicalResult> mlir::posenc::evaluateTensor(Operation *op,
   return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
       .Case<tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
             tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-            tensor::ExtractSliceOp, tensor::InsertSliceOp, linalg::FillOp>(
+            tensor::ExtractSliceOp, tensor::InsertSliceOp>(
           [&](auto concrete) { return evaluate(concrete, values); })
       .Default(std::nullopt);
 }

@@ -58,6 +58,8 @@ static LaneError compareOverflow(DType type, long double result,
 
 static LaneError compareLane(DType type, uint64_t bits, long double ref,
                              long double magnitude, long double slack) {
+  if (magnitude == kUnknownMagnitude)
+    return {};
   if (magnitude < 0)
     return comparePassThrough(type, bits, ref);
   long double result = decode(type, bits);

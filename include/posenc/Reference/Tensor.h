@@ -11,11 +11,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace posenc::reference {
 
 enum class DType { F64, F32, F16, BF16, I64, I32 };
+
+/// The magnitude of an element of which nothing is known, so that any result
+/// will do.
+constexpr long double kUnknownMagnitude =
+    -std::numeric_limits<long double>::infinity();
 
 /// A row-major tensor. A long double (64 bits of significand at least) holds
 /// every value of every DType.
@@ -24,7 +30,7 @@ struct Array {
   std::vector<long double> values;
   /// The size m against which an error at this element is measured, one per
   /// value; empty stands for |value|. A negative entry marks a lane that passes
-  /// through and must come out bit-equal.
+  /// through and must come out bit-equal, but for kUnknownMagnitude.
   std::vector<long double> magnitude;
 };
 
