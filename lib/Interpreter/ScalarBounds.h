@@ -19,6 +19,8 @@
 
 namespace mlir::posenc {
 
+enum class Propagation;
+
 struct BoundedScalar {
   Scalar value = Scalar::of(int64_t(0));
   /// Infinite if nothing is known of the kernel's number.
@@ -52,7 +54,7 @@ public:
 private:
   struct Step {
     const ScalarStep *step;
-    unsigned propagation;
+    Propagation propagation;
     Rounding rounding;
   };
 

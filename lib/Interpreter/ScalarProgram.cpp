@@ -67,7 +67,8 @@ void ScalarProgram::push(Operation *op,
   ScalarStep step;
   step.op = op;
   for (Value operand : op->getOperands())
-    step.from.push_back(registers.lookup(operand));
+    if (!isa<ShapedType>(operand.getType()))
+      step.from.push_back(registers.lookup(operand));
   step.to = define(op->getResult(0));
   step.compute = std::move(compute);
   steps.push_back(std::move(step));

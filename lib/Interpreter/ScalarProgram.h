@@ -38,7 +38,7 @@ Scalar loadScalar(Type type, long double element);
 /// One operation of a program.
 struct ScalarStep {
   Operation *op;
-  /// Registers.
+  /// The registers of the operands and of the result.
   llvm::SmallVector<unsigned, 3> from;
   unsigned to;
   std::function<Scalar(const Scalar *operands)> compute;
@@ -86,6 +86,7 @@ private:
 
   explicit ScalarProgram(bool rounds) : rounds(rounds) {}
   LogicalResult add(Operation *op, Evaluator &values);
+  /// Adds a step, whose operands are those of the operation but for tensors.
   void push(Operation *op, std::function<Scalar(const Scalar *)> compute);
   double round(Type type, double value) const;
   bool addReals(Operation *op);
