@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Evaluator.h"
+#include "Limits.h"
+#include "ScalarBounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -96,6 +99,36 @@ mapElements(Operation *op, Evaluator &values,
   return success();
 }
 
+/// Operations on numbers outside of regions.
+static std::optional<LogicalResult> evaluateScalar(Operation *op,
+                                                   Evaluator &values) {
+  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+      !isa<tensor::ExtractOp>(op))
+    return std::nullopt;
+  if (op->getNumResults() != 1 || isa<ShapedType>(op->getResult(0).getType()))
+    return std::nullopt;
+  Type type = op->getResult(0).getType();
+  std::optional<DType> dtype = getReferenceType(type);
+  if (!dtype)
+    return op->emitError() << "the reference does not know " << type;
+  std::unique_ptr<ScalarProgram> program = ScalarProgram::create(op, values);
+  if (!program)
+    return failure();
+  BoundedRun run(*program);
+  run.run({});
+  if (failed(program->checkRuns()))
+    return failure();
+  const BoundedScalar &scalar = run.getResult(0);
+  ReferenceValue result;
+  result.type = *dtype;
+  result.array.values = {isa<FloatType>(type)
+                             ? (long double)(scalar.value.real)
+                             : (long double)(scalar.value.integer)};
+  setElementErrors(result, scalar.error);
+  values.set(op->getResult(0), std::move(result));
+  return success();
+}
+
 std::optional<LogicalResult> mlir::posenc::evaluateArith(Operation *op,
                                                          Evaluator &values) {
   using Operands = ArrayRef<uint64_t>;
@@ -119,5 +152,5 @@ std::optional<LogicalResult> mlir::posenc::evaluateArith(Operation *op,
       .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) {
         return mapElements(op, values, [](Operands list) { return list[0]; });
       })
-      .Default(std::nullopt);
+      .Default([&](Operation *) { return evaluateScalar(op, values); });
 }

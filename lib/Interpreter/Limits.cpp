@@ -132,6 +132,7 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
                                     llvm::ArrayRef<double> errors) {
   DType type = value.type;
   value.limitUlp = value.absoluteSlack = 0;
+  value.isStructured = true;
   value.array.magnitude.clear();
   if (!reference::isFloat(type))
     return setIntegerErrors(value, errors);

@@ -30,6 +30,7 @@ static double getSoftmaxLimit(DType type, int64_t size) {
 
 static LogicalResult evaluate(linalg::SoftmaxOp op, Evaluator &values) {
   const ReferenceValue &input = values.get(op.getInput());
+  const ReferenceValue &exact = values.getExact(op.getInput());
   if (!input.initialized)
     return op.emitError("reads a tensor that nothing was written to");
   if (op->getNumResults() != 1)
@@ -76,6 +77,9 @@ static LogicalResult evaluate(linalg::SoftmaxOp op, Evaluator &values) {
             std::isfinite(value) ? value * (1 + std::fabs(below) / 16) : -1.0L;
         if (std::isfinite(x))
           largestSize = std::fmax(largestSize, std::fabs(x));
+        // The error of an input is in units of its magnitude.
+        if (!exact.array.magnitude.empty())
+          largestSize = std::fmax(largestSize, exact.array.magnitude[at(i)]);
       }
     }
   result.limitUlp = getSoftmaxLimit(input.type, size);

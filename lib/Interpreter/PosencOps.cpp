@@ -45,6 +45,23 @@ static ReferenceValue makeTable(Type elementType, Array array,
   return result;
 }
 
+/// The error of a structured result is in units of its magnitude, which may be
+/// larger than what becomes of the element and of its partner.
+static void raiseMagnitudes(const Array &input, Array &result) {
+  if (input.magnitude.empty())
+    return;
+  const size_t width = size_t(result.shape.back());
+  for (size_t row = 0; row < result.values.size(); row += width) {
+    long double largest = 0;
+    for (size_t i = row; i < row + width; ++i)
+      if (input.magnitude[i] > 2 * std::fabs(input.values[i]))
+        largest = std::fmax(largest, input.magnitude[i]);
+    for (size_t i = row; i < row + width; ++i)
+      if (result.magnitude[i] >= 0)
+        result.magnitude[i] = std::fmax(result.magnitude[i], largest);
+  }
+}
+
 /// `input` is as it was computed, `array` the rotation of what it is rounded
 /// to.
 static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
@@ -60,6 +77,8 @@ static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
   result.limitUlp =
       double(defaultLimitUlp(ResultKind::Rotated, result.type, false)) +
       getInheritedLimit(input, result.type);
+  if (input.isStructured)
+    raiseMagnitudes(input.array, result.array);
   return result;
 }
 

@@ -312,6 +312,15 @@ std::unique_ptr<ScalarProgram> ScalarProgram::create(Region &region,
   return program;
 }
 
+std::unique_ptr<ScalarProgram> ScalarProgram::create(Operation *op,
+                                                     Evaluator &values) {
+  std::unique_ptr<ScalarProgram> program(new ScalarProgram(/*rounds=*/false));
+  if (failed(program->add(op, values)))
+    return nullptr;
+  program->yielded.push_back(program->registers.lookup(op->getResult(0)));
+  return program;
+}
+
 Scalar ScalarProgram::run(ArrayRef<Scalar> arguments) const {
   SmallVector<Scalar, 32> file(initial.begin(), initial.end());
   llvm::copy(arguments, file.begin());

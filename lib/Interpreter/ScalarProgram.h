@@ -61,6 +61,9 @@ public:
   static std::unique_ptr<ScalarProgram> create(Region &region,
                                                ArrayRef<Value> results,
                                                Evaluator &values, bool rounds);
+  /// Of one operation outside of any region.
+  static std::unique_ptr<ScalarProgram> create(Operation *op,
+                                               Evaluator &values);
 
   /// What the region yields. Any number of threads may call it.
   Scalar run(llvm::ArrayRef<Scalar> arguments) const;

@@ -25,6 +25,7 @@ static ReferenceValue makeLike(const ReferenceValue &value, Shape shape) {
   result.initialized = value.initialized;
   result.limitUlp = value.limitUlp;
   result.absoluteSlack = value.absoluteSlack;
+  result.isStructured = value.isStructured;
   result.isAttention = value.isAttention;
   result.array.shape = std::move(shape);
   return result;
@@ -200,6 +201,7 @@ static LogicalResult evaluate(tensor::InsertSliceOp op, Evaluator &values) {
     result.array.values.assign(count,
                                std::numeric_limits<long double>::quiet_NaN());
   result.initialized = true;
+  result.isStructured |= source.isStructured;
   result.isAttention = source.isAttention;
   if (source.isAttention)
     result.largest.resize(count, 0);

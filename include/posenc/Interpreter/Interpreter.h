@@ -33,6 +33,9 @@ struct ReferenceValue {
   /// an absolute error. Both are 0 for a value that is handed on unchanged.
   double limitUlp = 0;
   double absoluteSlack = 0;
+  /// A structured operation's result, whose magnitudes are no more than a way
+  /// to tell the error of each element.
+  bool isStructured = false;
   /// An attention's result, whose magnitudes are its sums p|v| and which has
   /// limits of its own; `largest` has for each element the largest |v| of its
   /// head.
