@@ -157,7 +157,9 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
   if (!shifts.empty()) {
     auto middle = shifts.begin() + int64_t(shifts.size() / 2);
     std::nth_element(shifts.begin(), middle, shifts.end());
-    shift = *middle;
+    // The smallest numbers have no smaller unit, so that a large limit would
+    // allow them too much.
+    shift = std::min(*middle, type == DType::F16 ? 4 : 12);
     value.limitUlp = std::ldexp(limit, shift);
   }
   const int largest = getUnit(reference::overflowBound(type) / 2);
@@ -176,6 +178,9 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
                         : std::ldexp(1.0L, unit + getPrecision(type) - 1);
     } else if (error != 0) {
       magnitude = reference::kUnknownMagnitude;
+    } else if (!(size < reference::smallestNormal(type))) {
+      // Exact. A zero may have either sign, and smaller numbers be flushed.
+      magnitude = -1;
     }
     value.array.magnitude.push_back(magnitude);
   }

@@ -11,16 +11,9 @@
 
 // RUN: %{exits} 1 %{run} --function=unknown --input=4xf32=1 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: reference-errors.mlir:[[#@LINE+2]]:8: error: the reference does not evaluate 'linalg.generic'
+// UNKNOWN: reference-errors.mlir:[[#@LINE+2]]:8: error: the reference does not evaluate 'arith.addf'
 func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>,
-                                        affine_map<(i) -> (i)>],
-                       iterator_types = ["parallel"]}
-    ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {
-  ^bb0(%a: f32, %b: f32):
-    %1 = arith.addf %a, %a : f32
-    linalg.yield %1 : f32
-  } -> tensor<4xf32>
+  %0 = arith.addf %x, %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
