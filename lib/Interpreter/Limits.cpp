@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <climits>
 #include <cmath>
 
 using namespace mlir;
@@ -144,13 +145,16 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
   auto isBounded = [](double error) { return error > 0 && error < HUGE_VAL; };
   std::vector<int64_t> bins(64);
   std::vector<int> shifts;
-  int exponent;
+  const int largest = getUnit(reference::overflowBound(type) / 2);
+  const int smallest = getUnit(0);
+  int exponent, leastShift = INT_MIN;
   for (auto [i, error] : llvm::enumerate(errors)) {
     if (!isBounded(error))
       continue;
     double part = std::frexp(error, &exponent);
     bins[size_t((part - 0.5) * 2 * double(bins.size()))]++;
     shifts.push_back(exponent - getUnit(value.array.values[i]));
+    leastShift = std::max(leastShift, exponent + 1 - largest);
   }
   double limit = chooseLimit(bins);
   int shift = 0;
@@ -158,21 +162,18 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
     auto middle = shifts.begin() + int64_t(shifts.size() / 2);
     std::nth_element(shifts.begin(), middle, shifts.end());
     // The smallest numbers have no smaller unit, so that a large limit would
-    // allow them too much.
+    // allow them too much, unless other errors need it.
     shift = std::min(*middle, type == DType::F16 ? 4 : 12);
+    shift = std::max(shift, leastShift);
     value.limitUlp = std::ldexp(limit, shift);
   }
-  const int largest = getUnit(reference::overflowBound(type) / 2);
-  const int smallest = getUnit(0);
   for (auto [i, error] : llvm::enumerate(errors)) {
     long double size = std::fabs(value.array.values[i]), magnitude = 0;
     if (isBounded(error)) {
       double part = std::frexp(error, &exponent);
       int unit = exponent - shift + (part > limit ? 1 : 0);
       // The unit of 2^(p-1) is 1.
-      if (unit > largest)
-        magnitude = reference::kUnknownMagnitude;
-      else if (unit > smallest)
+      if (unit > smallest)
         magnitude = getUnit(size) == unit
                         ? size
                         : std::ldexp(1.0L, unit + getPrecision(type) - 1);

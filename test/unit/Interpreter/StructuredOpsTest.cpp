@@ -135,6 +135,23 @@ TEST_F(InterpreterTest, UncertainComparisonsAllowForBothSides) {
   EXPECT_LT(getBound(results[0], 2), 1e-40);
 }
 
+TEST_F(InterpreterTest, LargeErrorsHaveABound) {
+  // Of f16 a sum is rounded at every step, so that the error is larger than any
+  // unit of the type.
+  auto results = run(R"(
+    func.func @f(%x: tensor<?xf16>, %o: tensor<f16>) -> tensor<f16> {
+      %s = linalg.reduce {arith.addf} ins(%x : tensor<?xf16>)
+        outs(%o : tensor<f16>) dimensions = [0]
+      return %s : tensor<f16>
+    })",
+                     {tensorOf(DType::F16, {4000}, Elements(4000, 1)),
+                      tensorOf(DType::F16, {}, {0})});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].array.values[0], 4000);
+  EXPECT_GE(getBound(results[0], 0), 2000 * 0x1p-10 * 4000);
+  EXPECT_LE(getBound(results[0], 0), 8000 * 0x1p-10 * 4000);
+}
+
 TEST_F(InterpreterTest, RefusesShapesThatDisagree) {
   run(productOf("f32"), {tensorOf(DType::F32, {1, 2}, {1, 2}),
                          tensorOf(DType::F32, {3, 1}, {1, 2, 3}),
