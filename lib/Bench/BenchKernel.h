@@ -93,8 +93,8 @@ private:
   explicit BenchKernel(CaseLibrary code) : code(std::move(code)) {}
   llvm::Error makeInputs(const Case &from);
   llvm::Error makeOutputs(bool wantsInPlace);
-  /// Of a function that reads all of its inputs: pairs outputs with inputs, and
-  /// finds what else is read.
+  /// Pairs the outputs of a function that reads all of its inputs with inputs of
+  /// at least their size, and collects the rest of the inputs.
   void findSources(llvm::ArrayRef<std::optional<size_t>> counterparts);
   llvm::Error makeViews(llvm::ArrayRef<int64_t> heads);
   llvm::Error checkSignature(const CaseLibrary &other) const;
@@ -116,7 +116,7 @@ private:
   /// point is called.
   std::vector<int64_t> tensorWords;
   std::vector<Written> written;
-  /// What is read besides.
+  /// The parts of inputs that have no output beside them.
   std::vector<Rest> rests;
   /// The most threads that it is called on.
   int threads = 1;

@@ -260,7 +260,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
     outputs.push_back(*arg);
 
     int64_t partner = findPartner(value, *arg, inputs);
-    // Of two outputs, only one can be there.
+    // Two outputs cannot both have the memory of one input.
     inPlace.push_back(llvm::is_contained(inPlace, partner) ? -1 : partner);
   }
   sizes.finish(inputs.size());

@@ -166,7 +166,7 @@ struct PlanWorkspace final
     // Sizes that scalars give are not known when memory is asked for.
     bool hasScalarSizes =
         llvm::any_of(abi.getSizes(), [](int64_t size) { return size >= 0; });
-    // Of a module that was lowered further already, some are freed.
+    // A module that was lowered further already frees its buffers itself.
     bool isFreed =
         function.walk([](memref::DeallocOp) { return WalkResult::interrupt(); })
             .wasInterrupted();

@@ -46,7 +46,7 @@ struct Phase {
   scf::ForallOp forall;
 };
 
-/// What a function does, and the buffers that more than one phase uses.
+/// The phases of a function, and the buffers that more than one of them uses.
 struct Work {
   SmallVector<Phase> phases;
   SmallVector<memref::AllocaOp> shared;
@@ -230,15 +230,16 @@ struct SplitChunks final
     : mlir::posenc::impl::PosencSplitChunksPassBase<SplitChunks> {
   using Base::Base;
 
-  /// What tells how much work there is.
+  /// Returns the value of `posenc.chunked`: the tensors whose bytes decide how
+  /// many chunks there are.
   Attribute getAmount(Builder &builder, const Work &work) {
     if (getOperation()->hasAttr(kByAllAttrName))
       return builder.getStringAttr("all");
     bool isByInputs = llvm::any_of(work.phases, [](const Phase &phase) {
       return phase.forall && phase.forall->hasAttr(kByInputsAttrName);
     });
-    // Of caches that are copied only where they are not updated in place, what
-    // is new counts.
+    // A copy of a cache that is not updated in place is no work to be split: the
+    // inputs, which are new, decide.
     isByInputs |= !work.phases.front().forall;
     return isByInputs ? Attribute(builder.getStringAttr("inputs"))
                       : builder.getUnitAttr();

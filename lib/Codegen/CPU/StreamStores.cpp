@@ -62,7 +62,7 @@ static bool isAligned(vector::TransferWriteOp write) {
     return false;
   for (Value memref = write.getBase();;) {
     if (auto subview = memref.getDefiningOp<memref::SubViewOp>()) {
-      // Of dimensions that are dropped, the offset would be one of rows.
+      // A dropped last dimension would make the offset one of rows.
       OpFoldResult last = subview.getMixedOffsets().back();
       std::optional<int64_t> constant = getConstantIntValue(last);
       bool isWhole = constant
