@@ -77,23 +77,14 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kChunkedAttrName) {
     auto by = dyn_cast<StringAttr>(attr.getValue());
-    if (!function || !(isa<UnitAttr>(attr.getValue()) ||
-                       (by && (by == "inputs" || by == "all"))))
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a unit, "
-                                "\"inputs\" or \"all\"";
+    if (!function ||
+        !(isa<UnitAttr>(attr.getValue()) || (by && by == "inputs")))
+      return op->emitError()
+             << "'" << name
+             << "' is an attribute of a function, a unit or \"inputs\"";
     return success();
   }
-  if (name == kPhasesAttrName) {
-    auto phases = dyn_cast<DenseBoolArrayAttr>(attr.getValue());
-    if (!function || !phases || phases.empty() || phases.size() > 63)
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a list of 1 "
-                                "to 63 booleans";
-    return success();
-  }
-  if (name == kLaunchesAttrName || name == kWorkspaceAttrName ||
-      name == kMeasuredAttrName) {
+  if (name == kLaunchesAttrName || name == kWorkspaceAttrName) {
     if (!function || !isa<UnitAttr>(attr.getValue()))
       return op->emitError()
              << "'" << name << "' is a unit attribute of a function";

@@ -123,7 +123,6 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
-  manager.addNestedPass<func::FuncOp>(createPosencPlanWorkspacePass());
   manager.addNestedPass<func::FuncOp>(createPosencHoistScratchPass());
   // As upstream's buffer-deallocation-pipeline.
   manager.addPass(memref::createExpandReallocPass({/*emitDeallocs=*/false}));

@@ -339,39 +339,10 @@ static LogicalResult linkModule(llvm::Module &module,
   return failure(llvm::Linker::linkModules(module, std::move(other)));
 }
 
-/// Whether all variants of a kernel have the same phases, and whether a
-/// workspace, which entry points rely on. Code for GPUs takes one where the
-/// others do, and leaves it alone.
-static LogicalResult unifyVariants(const LibraryParts &parts) {
-  if (parts.modules.empty())
-    return success();
-  ModuleOp first = parts.modules.front();
-  for (ModuleOp module : ArrayRef(parts.modules).drop_front())
-    for (auto [kernel, other] : llvm::zip_equal(
-             mlir::posenc::getKernels(first), mlir::posenc::getKernels(module)))
-      for (StringRef name :
-           {PosencDialect::kPhasesAttrName, PosencDialect::kMeasuredAttrName,
-            PosencDialect::kWorkspaceAttrName})
-        if (kernel.first->getAttr(name) != other.first->getAttr(name))
-          return kernel.first->emitError()
-                 << "'" << name << "' is not the same for all targets";
-  if (!parts.gpu)
-    return success();
-  ModuleOp host = *parts.gpu->host;
-  for (auto [kernel, abi] : mlir::posenc::getKernels(first))
-    if (Operation *other = host.lookupSymbol(kernel.getName());
-        other && kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
-      other->setAttr(PosencDialect::kWorkspaceAttrName,
-                     UnitAttr::get(other->getContext()));
-  return success();
-}
-
 /// The parts in one module, without the prelude.
 static std::unique_ptr<llvm::Module>
 translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
                const llvm::TargetMachine &machine) {
-  if (failed(unifyVariants(parts)))
-    return nullptr;
   PosencEmitCInterfacePassOptions options = getInterfaceOptions(parts);
   std::unique_ptr<llvm::Module> result;
   auto add = [&](std::unique_ptr<llvm::Module> code) {

@@ -154,10 +154,9 @@ func.func @bounded(%n: index, %v: f32) {
   return
 }
 
-// As far as there is room on the stack for all of them. Loops may share what is
-// in none.
+// As far as there is room on the stack for all of them.
 // CHECK-LABEL: func.func @many
-// CHECK-COUNT-8: memref.alloca() {shared} : memref<65536xi8>
+// CHECK-COUNT-8: memref.alloca() : memref<65536xi8>
 // CHECK-NOT: memref.alloca()
 // CHECK: memref.alloc() : memref<65536xi8>
 func.func @many(%v: i8) {

@@ -13,10 +13,6 @@
 
 namespace mlir::posenc {
 
-/// On a function whose work is all that it reads and writes: with less of one
-/// than of the other, as products of matrices have.
-constexpr llvm::StringLiteral kByAllAttrName = "by_all";
-
 /// Whether vectors of elements of the type are loaded and stored as they are in
 /// memory: i1 is a byte there.
 bool isVectorElement(Type type);

@@ -223,25 +223,14 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   createTable(base + "relations", relations);
   createVariants(kernel);
 
-  // As kNotChunked, kByOutputs, kByInputs and kByAll.
+  // As kNotChunked, kByOutputs and kByInputs.
   Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
-  auto chunkedText = dyn_cast_if_present<StringAttr>(chunked);
-  int64_t chunkedBy = !chunked                  ? 0
-                      : !chunkedText            ? 1
-                      : chunkedText == "inputs" ? 2
-                                                : 3;
-  int64_t numPhases = 0, parallelPhases = 0;
-  if (auto phases = kernel->getAttrOfType<DenseBoolArrayAttr>(
-          PosencDialect::kPhasesAttrName)) {
-    numPhases = phases.size();
-    for (auto [number, isParallel] : llvm::enumerate(phases.asArrayRef()))
-      parallelPhases |= int64_t{isParallel} << number;
-  }
+  int64_t chunkedBy = !chunked ? 0 : isa<UnitAttr>(chunked) ? 1 : 2;
 
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types(10, pointer);
-  types.append(15, i64);
+  types.append(12, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal,
@@ -264,9 +253,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
         static_cast<int64_t>(abi.getBounds().size()),
         static_cast<int64_t>(abi.getTerms().size()),
         static_cast<int64_t>(abi.getRelations().size()), int64_t{hasWorkspace},
-        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes, numPhases,
-        parallelPhases,
-        int64_t{kernel->hasAttr(PosencDialect::kMeasuredAttrName)}})
+        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes})
     fields.push_back(constant(loc, number));
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [number, field] : llvm::enumerate(fields))

@@ -28,10 +28,8 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
       types.push_back(arg.getType().isIndex() ? i64 : arg.getType());
     }
   }
-  size_t numBuffers = layout.getScratchBytes().size() +
-                      (layout.getSharedBytes() ? 1 : 0) +
-                      kernel->hasAttr(PosencDialect::kMeasuredAttrName) +
-                      kernel->hasAttr(PosencDialect::kPhasesAttrName);
+  size_t numBuffers =
+      layout.getScratchBytes().size() + (layout.getSharedBytes() ? 1 : 0);
   for (size_t i = 0; i < numBuffers; ++i) {
     types.append({pointer, pointer});
     types.append(3, i64);
@@ -65,8 +63,7 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
     return kernel.emitError()
            << "type " << kernel.getFunctionType()
            << " is not that of a kernel with the signature " << layout.getAbi();
-  if (layout.getSharedBytes() > kSharedBytes &&
-      !kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
+  if (layout.getSharedBytes() > kSharedBytes)
     return kernel.emitError() << "its chunks share " << layout.getSharedBytes()
                               << " bytes, of at most " << kSharedBytes;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
@@ -88,7 +85,20 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   Block *entry = packed.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   Value words = entry->getArgument(0);
-  bool hasPhases = kernel->hasAttr(PosencDialect::kPhasesAttrName);
+  auto isAfterAll = [&]() -> Value {
+    return LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq,
+                                entry->getArgument(1), entry->getArgument(2));
+  };
+  if (!isGpu && !layout.getSharedBytes()) {
+    // Where another variant has something to do after all chunks, this one is
+    // called then, too.
+    Block *done = builder.createBlock(&packed.getBody());
+    LLVM::ReturnOp::create(builder, loc, ValueRange());
+    Block *work = builder.createBlock(&packed.getBody());
+    builder.setInsertionPointToEnd(entry);
+    LLVM::CondBrOp::create(builder, loc, isAfterAll(), done, work);
+    builder.setInsertionPointToStart(work);
+  }
   SmallVector<Value> operands;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     Value word = loadWord(loc, words, number);
@@ -119,38 +129,30 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     operands.append(
         {data, data, constant(loc, 0), constant(loc, size), constant(loc, 1)});
   };
-  // As LLVM knows of memory on the stack.
-  auto addOwnBuffer = [&](Value address, int64_t size) {
-    unsigned argument = operands.size() + 1;
-    kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
-                      builder.getUnitAttr());
-    kernel.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
-                      builder.getI64IntegerAttr(64));
-    addBuffer(address, size);
-  };
-  // As large as the words of the call ask for, which nobody reads there.
-  if (kernel->hasAttr(PosencDialect::kMeasuredAttrName))
-    addOwnBuffer(loadWord(loc, words, layout.getMeasuredWord()), 0);
   if (int64_t bytes = layout.getSharedBytes()) // of f32
     addBuffer(loadWord(loc, words, layout.getSharedWord()), bytes / 4);
   if (!layout.getScratchBytes().empty()) {
+    // What comes after all chunks has the scratch of the first.
     Value chunk = entry->getArgument(1), total = constant(loc, 0);
     for (int64_t bytes : layout.getScratchBytes())
       total = LLVM::AddOp::create(builder, loc, total, constant(loc, bytes));
+    Value number = LLVM::SelectOp::create(builder, loc, isAfterAll(),
+                                          constant(loc, 0), chunk);
     Value address = LLVM::AddOp::create(
         builder, loc, loadWord(loc, words, layout.getScratchWord()),
-        LLVM::MulOp::create(builder, loc, chunk, total));
+        LLVM::MulOp::create(builder, loc, number, total));
     for (int64_t bytes : layout.getScratchBytes()) {
-      addOwnBuffer(address, bytes);
+      // As LLVM knows of memory on the stack.
+      unsigned argument = operands.size() + 1;
+      kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        builder.getUnitAttr());
+      kernel.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(64));
+      addBuffer(address, bytes);
       address =
           LLVM::AddOp::create(builder, loc, address, constant(loc, bytes));
     }
   }
-  if (hasPhases)
-    addBuffer(LLVM::PtrToIntOp::create(
-                  builder, loc, i64,
-                  getWordAddress(loc, words, layout.getPhaseWord())),
-              1);
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});
   // In place of a chunk: kernels on a GPU are not split.

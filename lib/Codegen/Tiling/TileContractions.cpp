@@ -114,8 +114,6 @@ struct TileContractions final
       if (succeeded(product) && !isTile(op))
         products.push_back(*product);
     });
-    if (!products.empty())
-      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
     for (const Product &product : products) {
       Type sum =
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));

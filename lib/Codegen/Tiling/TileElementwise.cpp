@@ -205,12 +205,9 @@ struct TileElementwise final
         operations.push_back({op, *getLoops(op)});
     });
     IRRewriter rewriter(&getContext());
-    for (auto &[op, loops] : operations) {
-      if (!loops.reductions.empty())
-        getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+    for (auto &[op, loops] : operations)
       if (failed(tileOne(rewriter, op, loops)))
         return signalPassFailure();
-    }
   }
 
 private:

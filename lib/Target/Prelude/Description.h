@@ -16,22 +16,10 @@
  * (lib/Codegen/CPU/EmitDescription.cpp), and the words of a call: the inputs
  * and outputs (an address or a scalar each), then the sizes, then the terms
  * that follow from them, then for each tensor its strides in elements for all
- * dimensions but the last, whose stride is 1, then those of LastWord. The word of
- * an argument has the argument's number. */
-
-/* The last words of a call, counted from the end. */
-enum LastWord {
-  /* The address of the scratch of the first chunk; of the call's workspace as
-   * the caller gives it, until the kernel runs. */
-  kScratchWord = 1,
-  /* Of memory that chunks share. */
-  kSharedWord,
-  /* Of memory that all phases share, as large as the kernel says. */
-  kMeasuredWord,
-  /* The number of the phase, or -1, at which the kernel leaves here how large
-   * that memory is; negative if no memory is as large. */
-  kPhaseWord
-};
+ * dimensions but the last, whose stride is 1, then the address of the memory
+ * that chunks share, and last that of the scratch of the first chunk: of a
+ * call's workspace as the caller gives it, until the kernel runs. The word of an
+ * argument has the argument's number. */
 
 typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
 
@@ -111,17 +99,13 @@ struct Description {
   /* In the workspace, of any variant: what all chunks share, and what each has
    * of its own; multiples of kWorkspaceAlign. */
   int64_t sharedBytes, scratchBytes;
-  /* 0: one, of chunks. Bit p: whether phase p has chunks that may run at the
-   * same time; else it has one. At most 63. */
-  int64_t numPhases, parallelPhases;
-  int64_t isMeasured; /* whether kMeasuredWord is used */
 };
 
 enum { kWorkspaceAlign = 64 };
 
 /* What tells how much work there is to be split: all that is written, or, of
- * updates of a cache, what is new, or all that is read and written. */
-enum { kNotChunked, kByOutputs, kByInputs, kByAll };
+ * updates of a cache, what is new. */
+enum { kNotChunked, kByOutputs, kByInputs };
 
 /* What entries return; createHeader explains them to users. */
 enum {
@@ -141,11 +125,6 @@ enum {
   kNoGpu,
   kGpuFailed
 };
-
-static inline int64_t *getLastWord(const struct Description *description,
-                                   int64_t *words, enum LastWord which) {
-  return &words[description->numWords - (int64_t)which];
-}
 
 static inline int64_t getNumArguments(const struct Description *description) {
   return description->numInputs + description->numOutputs;

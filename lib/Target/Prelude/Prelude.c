@@ -43,7 +43,7 @@ void runShared(struct Work *work, int64_t *word) __asm__("posenc.run_shared");
 void runSmallShared(struct Work *work,
                     int64_t *word) __asm__("posenc.run_small_shared");
 int64_t getWorkspace(const struct Description *description,
-                     int64_t *words) __asm__("posenc.get_workspace");
+                     const int64_t *words) __asm__("posenc.get_workspace");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
 int32_t launchTensors(const struct Description *description,
@@ -59,9 +59,8 @@ void setParallelFor(ParallelFor parallelFor, void *context) {
 }
 
 struct Work {
-  const struct Description *description;
   Packed packed;
-  int64_t *words;
+  const int64_t *words;
   int64_t numChunks;
 };
 
@@ -130,26 +129,12 @@ static void runAll(struct Work *work) {
   finishStores();
 }
 
-/* Runs all chunks, of one phase after the other. */
-static void runPhases(struct Work *work) {
-  const struct Description *description = work->description;
-  if (description->numPhases == 0) {
-    runAll(work);
-    return;
-  }
-  int64_t numChunks = work->numChunks;
-  int64_t *phase = getLastWord(description, work->words, kPhaseWord);
-  for (int64_t i = 0; i < description->numPhases; ++i) {
-    *phase = i;
-    work->numChunks = description->parallelPhases >> i & 1 ? numChunks : 1;
-    runAll(work);
-  }
-}
-
+/* The chunks leave something in memory, and one more finishes it. */
 static inline __attribute__((always_inline)) void
 runWith(struct Work *work, int64_t *word, char *shared) {
   *word = (int64_t)(uintptr_t)shared;
-  runPhases(work);
+  runAll(work);
+  work->packed(work->words, work->numChunks, work->numChunks);
 }
 
 /* Apart, so that only kernels that need it have so large a frame. */
@@ -171,15 +156,14 @@ findVariant(const struct Description *description) {
   return best < 0 ? NULL : &description->variants[best];
 }
 
-/* The bytes that tell how much work there is: those of the outputs, of the
- * inputs that no output may be, or of both. */
+/* The bytes that tell how much work there is: those of the outputs, or of the
+ * inputs that no output may be. */
 static int64_t getWorkBytes(const struct Description *description,
                             const int64_t *words) {
+  int isByInputs = description->isChunked == kByInputs;
   int64_t numArguments = getNumArguments(description);
-  int64_t first =
-      description->isChunked == kByOutputs ? description->numInputs : 0;
-  int64_t end = description->isChunked == kByInputs ? description->numInputs
-                                                    : numArguments;
+  int64_t first = isByInputs ? 0 : description->numInputs;
+  int64_t end = isByInputs ? description->numInputs : numArguments;
   uint64_t total = 0;
   for (int64_t i = first; i < end; ++i) {
     const struct Argument *argument = &description->arguments[i];
@@ -203,7 +187,8 @@ static int64_t getNumChunks(const struct Description *description,
 }
 
 /* The bytes of a workspace for calls with the sizes that are in the words. */
-int64_t getWorkspace(const struct Description *description, int64_t *words) {
+int64_t getWorkspace(const struct Description *description,
+                     const int64_t *words) {
   int64_t numArguments = getNumArguments(description);
   int64_t numChunks = getNumChunks(description, words);
   for (int64_t i = 0; i < description->numSizes; ++i) {
@@ -212,17 +197,7 @@ int64_t getWorkspace(const struct Description *description, int64_t *words) {
     else if (words[numArguments + i] < 0)
       return 0; /* the call refuses it */
   }
-  int64_t measured = 0;
-  if (description->isMeasured) {
-    const struct Variant *variant = findVariant(description);
-    struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
-    if (!variant || bindTerms(&call))
-      return 0; /* as above */
-    measured = measure(description, variant, words);
-    if (measured < 0)
-      return 0;
-  }
-  return getWorkspaceBytes(description, numChunks, measured);
+  return getWorkspaceBytes(description, numChunks);
 }
 
 /* Runs the kernel on what is in the words, if its memory is as it should. */
@@ -236,20 +211,18 @@ static int32_t run(struct Call *call, const struct Variant *variant) {
     return code;
   int64_t numChunks = getNumChunks(description, call->words);
   if (description->hasWorkspace) {
-    int64_t measured = measure(description, variant, call->words);
-    if (measured < 0)
-      return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
-    code = bindWorkspace(
-        call, getWorkspaceBytes(description, numChunks, measured), measured);
+    code = bindWorkspace(call, getWorkspaceBytes(description, numChunks));
     if (code)
       return code;
   }
-  struct Work work = {description, variant->packed, call->words, numChunks};
-  if (description->runShared)
-    description->runShared(&work,
-                           getLastWord(description, call->words, kSharedWord));
-  else
-    runPhases(&work);
+  struct Work work = {variant->packed, call->words, numChunks};
+  if (description->runShared) {
+    description->runShared(&work, &call->words[description->numWords - 2]);
+    return kOk;
+  }
+  runAll(&work);
+  if (description->sharedBytes)
+    work.packed(work.words, work.numChunks, work.numChunks);
   return kOk;
 }
 

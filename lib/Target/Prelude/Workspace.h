@@ -12,32 +12,19 @@
 #include "Report.h"
 #include "View.h"
 
-/* The bytes that all phases of a call share, or a negative number if no memory
- * has as many. */
-static int64_t measure(const struct Description *description,
-                       const struct Variant *variant, int64_t *words) {
-  int64_t *phase = getLastWord(description, words, kPhaseWord);
-  if (!description->isMeasured)
-    return 0;
-  *phase = -1;
-  variant->packed(words, 0, 1);
-  return *phase;
-}
-
-/* What so many chunks need besides `measured` bytes, with room to align it. */
+/* What so many chunks need, with room to align it. */
 static int64_t getWorkspaceBytes(const struct Description *description,
-                                 int64_t numChunks, int64_t measured) {
-  int64_t bytes = description->sharedBytes +
-                  numChunks * description->scratchBytes + measured;
+                                 int64_t numChunks) {
+  int64_t bytes =
+      description->sharedBytes + numChunks * description->scratchBytes;
   return bytes ? bytes + kWorkspaceAlign - 1 : 0;
 }
 
 /* Checks the workspace, of which a call needs so many bytes, and divides it
- * into what chunks share, what phases share, and what each chunk has. */
-static int32_t bindWorkspace(struct Call *call, int64_t bytes,
-                             int64_t measured) {
+ * into what chunks share and what each has. */
+static int32_t bindWorkspace(struct Call *call, int64_t bytes) {
   const struct Description *description = call->description;
-  int64_t *scratch = getLastWord(description, call->words, kScratchWord);
+  int64_t *scratch = &call->words[description->numWords - 1];
   uint64_t begin = (uint64_t)*scratch;
   if (bytes == 0)
     return kOk;
@@ -59,10 +46,8 @@ static int32_t bindWorkspace(struct Call *call, int64_t bytes,
       return fail(call, kOverlap, "the workspace overlaps %n", VALUES(i));
   }
   begin = (begin + kWorkspaceAlign - 1) / kWorkspaceAlign * kWorkspaceAlign;
-  *getLastWord(description, call->words, kSharedWord) = (int64_t)begin;
-  begin += (uint64_t)description->sharedBytes;
-  *getLastWord(description, call->words, kMeasuredWord) = (int64_t)begin;
-  *scratch = (int64_t)begin + measured;
+  call->words[description->numWords - 2] = (int64_t)begin;
+  *scratch = (int64_t)begin + description->sharedBytes;
   return kOk;
 }
 
