@@ -368,6 +368,8 @@ struct FuseRows final : mlir::posenc::impl::PosencFuseRowsPassBase<FuseRows> {
   using Base::Base;
 
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     IRRewriter rewriter(&getContext());
     Block &body = getOperation().getFunctionBody().front();
     // What is last has all others before it. A group takes operations before

@@ -73,8 +73,11 @@ static FailureOr<Product> getProduct(linalg::LinalgOp op) {
 /// The elementwise operation that alone uses a product, or the loop that
 /// computes it, if it can be computed there. The loop moves to where the
 /// operation is.
-static linalg::GenericOp findUser(Operation *op) {
-  if (!op->getResult(0).hasOneUse() || readsInPlaceInput(op))
+static linalg::GenericOp findUser(const Product &product) {
+  Operation *op = product.op;
+  // Upstream cannot fuse along slices of another rank, as those of a batch are.
+  if (!product.batch.empty() || !op->getResult(0).hasOneUse() ||
+      readsInPlaceInput(op))
     return nullptr;
   OpOperand &use = *op->getResult(0).use_begin();
   auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
@@ -121,7 +124,7 @@ struct TileContractions final
       ContractionTiles tiles = getTiles(product, width);
       rewriter.setInsertionPoint(product.op);
       // Tiles of the product then need no memory but the first caches.
-      linalg::GenericOp user = findUser(product.op);
+      linalg::GenericOp user = findUser(product);
       scf::ForallOp tiled = tileProduct(rewriter, product, tiles);
       rewriter.replaceOp(product.op, tiled.getResults());
       SmallVector<LoopLikeOpInterface> loops{tiled};
@@ -140,7 +143,7 @@ private:
     tiles.columns = 2 * int64_t{vectorBytes} / bytes;
     Type sum = getSumType(getType(product, 2));
     // A block of the result that is not in its memory is scratch, too.
-    bool hasScratch = getType(product, 2) != sum || findUser(product.op);
+    bool hasScratch = getType(product, 2) != sum || findUser(product);
     linalg::LinalgOp op = product.op;
     int64_t rows = op.getStaticLoopRanges()[product.m];
     bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= kFewRows;

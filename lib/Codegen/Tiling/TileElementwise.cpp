@@ -139,8 +139,15 @@ struct TileElementwise final
   /// fewer for short rows.
   int64_t getLanes(linalg::LinalgOp op, int64_t rowSize) const {
     unsigned bits = 32;
-    for (Value init : op.getDpsInits())
-      bits = std::min(bits, getElementTypeOrSelf(init).getIntOrFloatBitWidth());
+    // LLVM takes wider vectors of a remainder apart, and then has no conversion
+    // to bf16.
+    bool isSplit = llvm::any_of(op->getRegion(0).front(), [](Operation &inner) {
+      return isa<arith::RemFOp>(inner);
+    });
+    if (!isSplit)
+      for (Value init : op.getDpsInits())
+        bits =
+            std::min(bits, getElementTypeOrSelf(init).getIntOrFloatBitWidth());
     int64_t lanes = vectorBytes * 8 / std::max(bits, 16u);
     while (!ShapedType::isDynamic(rowSize) && rowSize < lanes && lanes > 4)
       lanes /= 2;
