@@ -88,7 +88,7 @@ double mlir::posenc::getElementError(const ReferenceValue &value, size_t index,
                       value.absoluteSlack;
   long double read = isRounded ? reference::roundTo(value.type, element)
                                : (long double)(double(element));
-  // What overflows is read as an infinity.
+  // A value that overflows its type is read as an infinity.
   error += std::fabs(element - read);
   return double(error);
 }

@@ -79,5 +79,8 @@ Value MathBuilder::erfc(Value x) {
   Value power = exp(neg(square.hi), Base::E, /*exponent=*/64);
   Value result = mul(mul(power, correction), number(0x1p-64));
   Value isNegative = compare(arith::CmpFPredicate::OLT, x, number(0.0));
-  return select(isNegative, sub(number(2.0), result), result);
+  result = select(isNegative, sub(number(2.0), result), result);
+  // Which of several NaNs an fma returns depends on the registers of its
+  // operands: vectors and scalars would differ.
+  return select(compare(arith::CmpFPredicate::UNO, x, x), nan(), result);
 }

@@ -372,7 +372,7 @@ struct FuseRows final : mlir::posenc::impl::PosencFuseRowsPassBase<FuseRows> {
       return;
     IRRewriter rewriter(&getContext());
     Block &body = getOperation().getFunctionBody().front();
-    // What is last has all others before it. A group takes operations before
+    // The walk begins with the last operation: a group takes operations before
     // the one that is looked at.
     for (Operation *op = body.empty() ? nullptr : &body.back(); op;) {
       auto root = dyn_cast<linalg::LinalgOp>(op);

@@ -405,7 +405,7 @@ Value ProductTiling::tile() {
   ends.append({allRows, allColumns});
   steps.append({attr(tiles.blockRows), attr(tiles.blockColumns)});
   SmallVector<OpFoldResult> begins(ends.size(), attr(0));
-  // What fills the result fills its tiles.
+  // A fill of the result becomes a fill of each tile.
   Value init = product.getOperand(2);
   auto fill = init.getDefiningOp<linalg::FillOp>();
   if (fill &&

@@ -18,8 +18,8 @@ namespace mlir::posenc {
 /// when they are complete.
 Type getSumType(Type result);
 
-/// What the tiles of a product are: of registers, and of caches. Blocks of
-/// columns are of whole panels.
+/// Sizes of register tiles (rows x columns) and of cache blocks. A block of
+/// columns consists of whole panels.
 struct ContractionTiles {
   int64_t rows, columns;
   int64_t blockRows, blockColumns, blockReduction;

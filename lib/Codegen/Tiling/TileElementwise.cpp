@@ -38,7 +38,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// What the loops of an operation are.
+/// The roles of an operation's loops.
 struct ElementwiseLoops {
   /// Its elements lie next to each other in all results.
   unsigned vector;
@@ -135,8 +135,8 @@ struct TileElementwise final
         rewriter, cast<scf::ForOp>(loop.getOperation()), partial);
   }
 
-  /// As many lanes as results of f32 or less fill a hardware vector with, or
-  /// fewer for short rows.
+  /// Returns the lanes of a vector: the elements of the narrowest result, of
+  /// f32 at most, that fill a hardware vector, or fewer for short rows.
   int64_t getLanes(linalg::LinalgOp op, int64_t rowSize) const {
     unsigned bits = 32;
     // LLVM takes wider vectors of a remainder apart, and then has no conversion

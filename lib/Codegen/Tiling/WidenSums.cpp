@@ -67,7 +67,7 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
       .getResult(0);
 }
 
-/// What the sum begins with, in f32.
+/// Returns the initial value of the sum in f32.
 static Value widenInit(OpBuilder &builder, Location loc, Value init) {
   Type f32 = builder.getF32Type();
   auto fill = init.getDefiningOp<linalg::FillOp>();
@@ -80,7 +80,7 @@ static Value widenInit(OpBuilder &builder, Location loc, Value init) {
   return linalg::FillOp::create(builder, loc, wide, empty).getResult(0);
 }
 
-/// What is added, in f32: a product is not rounded before.
+/// Returns the summand in f32. A product is not rounded before it is added.
 static Value widenTerm(OpBuilder &builder, Location loc, Value term) {
   Type f32 = builder.getF32Type();
   auto extend = [&](Value value) -> Value {
