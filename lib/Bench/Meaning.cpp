@@ -36,9 +36,25 @@ static void readProduct(linalg::LinalgOp op, Meaning::Result &result) {
     std::optional<unsigned> dim =
         op.getMatchingIndexingMap(input).getResultPosition(loop);
     if (argument && dim &&
-        isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+        isa<FunctionOpInterface>(argument.getOwner()->getParentOp())) {
       result.reduction = {argument.getArgNumber(), *dim};
+      return; // the second matrix may be packed
+    }
   }
+}
+
+/// The product of matrices that a value is, or from which it is computed
+/// element by element or rotated; null if there is none.
+static linalg::LinalgOp findProduct(Operation *op) {
+  if (!op)
+    return nullptr;
+  auto product = dyn_cast<linalg::LinalgOp>(op);
+  if (product && isTiledContraction(product))
+    return product;
+  bool isPassed = (product && isTiledElementwise(product)) ||
+                  isa<RopeOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+                      tensor::CastOp>(op);
+  return isPassed ? findProduct(op->getOperand(0).getDefiningOp()) : nullptr;
 }
 
 static void readResult(Operation *op, Meaning &meaning,
@@ -61,10 +77,9 @@ static void readResult(Operation *op, Meaning &meaning,
     meaning.variant = "table";
   } else if (auto attention = dyn_cast_or_null<AttentionOp>(op)) {
     readAttention(attention, meaning);
-  } else if (auto product = dyn_cast_or_null<linalg::LinalgOp>(op);
-             product && isTiledContraction(product)) {
-    readProduct(product, result);
   }
+  if (linalg::LinalgOp product = findProduct(op))
+    readProduct(product, result);
 }
 
 /// Whether a function has operations of linalg that read all of their operands,

@@ -8,6 +8,7 @@
 
 #include "Suite.h"
 
+#include "LinalgModule.h"
 #include "RopeModule.h"
 #include "posenc/Bench/Limit.h"
 #include "posenc/Target/TargetSpec.h"
@@ -69,6 +70,7 @@ private:
   Case &addAttention(const std::string &variant, const AttentionForm &form,
                      int64_t tokens);
   void addFormsOfAttention();
+  void addLinalg();
   Case &addDecode(const std::string &variant, const AttentionForm &form);
 
   SuiteSize size;
@@ -143,6 +145,48 @@ Case &SuiteBuilder::addDecode(const std::string &variant,
   setDecode(form, getKeysFromMemory(size, form), added);
   added.threads = fromMemoryThreads;
   return added;
+}
+
+/// What stands in linalg around encodings.
+void SuiteBuilder::addLinalg() {
+  bool isSmall = size == SuiteSize::Small;
+  auto addProduct = [&](const std::string &variant, ProductForm form) {
+    if (isSmall)
+      form.m = form.k = form.n = 64;
+    Case &added = add("linalg/" + variant);
+    setProduct(form, added);
+    added.threads = fromMemoryThreads;
+  };
+  for (int64_t sizes : {512, 1024})
+    addProduct("matmul", {POSENC_F32, sizes, sizes, sizes});
+  addProduct("matmul", {POSENC_BF16, 512, 512, 512});
+  addProduct("matmul", {POSENC_F32, 32, 4096, 4096});
+  addProduct("matmul-packed", {POSENC_F32, 32, 4096, 4096, /*isPacked=*/true});
+  addProduct("matmul", {POSENC_F32, 512, 1024, 1024});
+  addProduct("matmul-rope", {POSENC_F32, 512, 1024, 1024, /*isPacked=*/false,
+                             /*hasRope=*/true});
+  Case &matvec = add("linalg/matvec");
+  setMatvec(isSmall ? 64 : 4096, matvec);
+  matvec.threads = fromMemoryThreads;
+  int64_t columns = isSmall ? 64 : 4096;
+  int64_t rows = isSmall ? 64
+                         : llvm::PowerOf2Ceil(4 * getLastLevelCacheBytes() /
+                                              (2 * columns * sizeof(float)));
+  for (auto [variant, work] : {std::pair("bias-silu", RowWork::BiasSilu),
+                               {"residual", RowWork::Residual},
+                               {"to-bf16", RowWork::ToBF16},
+                               {"rmsnorm", RowWork::RmsNorm},
+                               {"softmax", RowWork::Softmax}}) {
+    Case &added = add(std::string("linalg/") + variant);
+    setRows(work, rows, columns, added);
+    added.threads = fromMemoryThreads;
+  }
+  int64_t tokens = isSmall ? 16 : 1024;
+  setAddSinusoidal(8, tokens, 512, add("linalg/add-sinusoidal"));
+  Case &normRope = add("linalg/norm-rope");
+  setNormRope(getTokensFromMemory(size, 32 * 128 * sizeof(float)), 32, 128,
+              normRope);
+  normRope.threads = fromMemoryThreads;
 }
 
 /// Targets of code with other vectors than this machine's widest, by words for
@@ -265,6 +309,7 @@ std::vector<Case> SuiteBuilder::build() {
       form.isTokenMajor = isTokenMajor;
       addDecode(isTokenMajor ? "rotated-token-major" : "rotated", form);
     }
+  addLinalg();
   return std::move(cases);
 }
 

@@ -239,19 +239,23 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   StringRef name = kernel.function.getName();
   os << "/* " << name << "\n";
   printComment(os, getDoc(kernel.function));
-  for (auto [number, arg] : llvm::enumerate(abi.getInputs()))
-    describeArg(os, abi, arg,
-                llvm::is_contained(abi.getShapeOnly(), number)
-                    ? "only its shape counts: may be NULL or an output"
-                    : "read");
+  for (auto [number, arg] : llvm::enumerate(abi.getInputs())) {
+    std::string use = "read";
+    if (arg.getLayout())
+      use += ", packed by " +
+             getEntrySymbol(prefix, (name + kPackInfix + arg.getName()).str());
+    else if (llvm::is_contained(abi.getShapeOnly(), number))
+      use = "only its shape counts: may be NULL or an output";
+    describeArg(os, abi, arg, use);
+  }
   for (auto [arg, partner] :
        llvm::zip_equal(abi.getOutputs(), abi.getInPlace()))
     if (partner < 0)
       describeArg(os, abi, arg, "written, must not overlap an input");
     else
       describeArg(os, abi, arg,
-                  "written, may be " +
-                      abi.getInputs()[partner].getName() + " (in place)");
+                  "written, may be " + abi.getInputs()[partner].getName() +
+                      " (in place)");
   SmallVector<std::string> plain, tensors, sizes;
   for (ArgAttr arg : abi.getInputs()) {
     std::string name = arg.getName().str();

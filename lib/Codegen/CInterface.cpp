@@ -50,13 +50,13 @@ MemRefType mlir::posenc::getKernelMemRefType(RankedTensorType tensor) {
       StridedLayoutAttr::get(tensor.getContext(), /*offset=*/0, strides));
 }
 
-std::string mlir::posenc::getPackedSymbol(StringRef function,
+std::string mlir::posenc::getKernelSymbol(StringRef function,
                                           unsigned variant) {
-  return llvm::formatv("{0}.packed.{1}", function, variant).str();
+  return llvm::formatv("{0}.kernel.{1}", function, variant).str();
 }
 
-std::string mlir::posenc::getGpuPackedSymbol(StringRef function) {
-  return (function + ".packed.gpu").str();
+std::string mlir::posenc::getGpuKernelSymbol(StringRef function) {
+  return (function + ".kernel.gpu").str();
 }
 
 std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function) {
@@ -272,6 +272,8 @@ static llvm::json::Value describe(AbiAttr abi, ArgAttr arg) {
     }
     object["shape"] = std::move(shape);
   }
+  if (StringAttr layout = arg.getLayout())
+    object["layout"] = layout.getValue();
   return object;
 }
 

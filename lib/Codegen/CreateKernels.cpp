@@ -31,51 +31,38 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The operand whose memory a result may have: of a rotation, which reads a row
-/// before it writes it, the input, and of new rows of caches the cache.
-static OpOperand *getSource(OpResult result) {
-  Operation *op = result.getOwner();
-  if (isa<RopeOp, RotateOp>(op))
-    return &op->getOpOperand(result.getResultNumber());
-  if (auto append = dyn_cast<KvAppendOp>(op))
-    return append.getTiedOpOperand(result);
-  return nullptr;
-}
-
-/// The input that an elementwise result may overwrite, or -1.
-static int64_t findOverwritten(linalg::LinalgOp op, ArgAttr output,
-                               ArrayRef<ArgAttr> inputs) {
-  for (Value operand : op.getDpsInputs()) {
-    auto input = dyn_cast<BlockArgument>(operand);
-    if (input && isa<FunctionOpInterface>(input.getOwner()->getParentOp()) &&
-        inputs[input.getArgNumber()].getType() == output.getType() &&
-        inputs[input.getArgNumber()].getSizes() == output.getSizes() &&
-        canWriteOver(op, input))
-      return input.getArgNumber();
+/// The inputs whose memory a result may have, if nothing reads them afterwards.
+static SmallVector<BlockArgument> findOverwritable(OpResult result) {
+  SmallVector<BlockArgument> found;
+  auto append = dyn_cast<KvAppendOp>(result.getOwner());
+  if (!append) {
+    findSources(result, found);
+    llvm::erase_if(found,
+                   [&](BlockArgument it) { return !canWriteOver(result, it); });
+    return found;
   }
-  return -1;
+  // Of new rows of caches, the cache.
+  OpOperand *cache = append.getTiedOpOperand(result);
+  auto input = dyn_cast<BlockArgument>(cache->get());
+  if (input && llvm::all_of(input.getUses(), [&](OpOperand &use) {
+        return isa<tensor::DimOp>(use.getOwner()) || &use == cache;
+      }))
+    found.push_back(input);
+  return found;
 }
 
-/// The input that an output may be, if nothing else reads it; else -1.
+/// The input that an output may be, or -1.
 static int64_t findPartner(Value value, ArgAttr output,
                            ArrayRef<ArgAttr> inputs) {
   auto result = dyn_cast<OpResult>(value);
-  if (auto op = value.getDefiningOp<linalg::LinalgOp>())
-    return findOverwritten(op, output, inputs);
-  OpOperand *source = result ? getSource(result) : nullptr;
-  auto input = source ? dyn_cast<BlockArgument>(source->get()) : nullptr;
-  if (!input || !isa<FunctionOpInterface>(input.getOwner()->getParentOp()) ||
-      inputs[input.getArgNumber()].getType() != output.getType() ||
-      inputs[input.getArgNumber()].getSizes() != output.getSizes())
+  if (!result)
     return -1;
-  auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
-  bool readsInits =
-      cast<PositionalOpInterface>(result.getOwner()).readsDestinations();
-  bool isOnlyUse = llvm::all_of(input.getUses(), [&](OpOperand &use) {
-    return isa<tensor::DimOp>(use.getOwner()) || &use == source ||
-           (use.getOwner() == dps && dps.isDpsInit(&use) && !readsInits);
-  });
-  return isOnlyUse ? static_cast<int64_t>(input.getArgNumber()) : -1;
+  for (BlockArgument input : findOverwritable(result))
+    if (isa<FunctionOpInterface>(input.getOwner()->getParentOp()) &&
+        inputs[input.getArgNumber()].getType() == output.getType() &&
+        inputs[input.getArgNumber()].getSizes() == output.getSizes())
+      return input.getArgNumber();
+  return -1;
 }
 
 /// Constants become data of the library: all elements, of a splat, too.
@@ -186,7 +173,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
         shaped && shaped.hasRank() ? shaped.getNumDynamicDims() : 0;
     SmallVector<int64_t> sizes(numSizes, 0);
     if (!ArgAttr::getChecked(emitError, context, StringRef("argument"), type,
-                             ArrayRef<int64_t>(sizes)))
+                             ArrayRef<int64_t>(sizes), StringAttr()))
       return failure();
   }
   SizeAnalysis analysis(function);
@@ -225,8 +212,12 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
                               ? cast<StringAttr>(givenNames[number]).str()
                               : (chosen + "_dim" + Twine(dim)).str());
     }
+    StringAttr layout;
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && !isResult)
+      layout = function.getArgAttrOfType<StringAttr>(
+          argument.getArgNumber(), PosencDialect::kPackedAttrName);
     auto arg = ArgAttr::getChecked(emitError, context, chosen, type,
-                                   ArrayRef<int64_t>(argSizes));
+                                   ArrayRef<int64_t>(argSizes), layout);
     if (!arg)
       return failure();
     return arg;

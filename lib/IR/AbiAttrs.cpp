@@ -73,7 +73,7 @@ static bool isElementType(Type type) {
 
 LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               StringRef name, Type type,
-                              ArrayRef<int64_t> sizes) {
+                              ArrayRef<int64_t> sizes, StringAttr) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (tensor && !isElementType(tensor.getElementType()))
     return emitError() << "type " << type
@@ -264,11 +264,10 @@ Attribute AbiAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<AbiAttr>(loc, parser.getContext(), ArrayRef(inputs),
-                                    ArrayRef(outputs), ArrayRef(sizes),
-                                    ArrayRef(inPlace), ArrayRef(shapeOnly),
-                                    ArrayRef(bounds), ArrayRef(sizeNames),
-                                    ArrayRef(terms), ArrayRef(relations));
+  return parser.getChecked<AbiAttr>(
+      loc, parser.getContext(), ArrayRef(inputs), ArrayRef(outputs),
+      ArrayRef(sizes), ArrayRef(inPlace), ArrayRef(shapeOnly), ArrayRef(bounds),
+      ArrayRef(sizeNames), ArrayRef(terms), ArrayRef(relations));
 }
 
 void AbiAttr::print(AsmPrinter &printer) const {

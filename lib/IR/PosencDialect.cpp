@@ -77,14 +77,23 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kChunkedAttrName) {
     auto by = dyn_cast<StringAttr>(attr.getValue());
-    if (!function ||
-        !(isa<UnitAttr>(attr.getValue()) || (by && by == "inputs")))
-      return op->emitError()
-             << "'" << name
-             << "' is an attribute of a function, a unit or \"inputs\"";
+    if (!function || !(isa<UnitAttr>(attr.getValue()) ||
+                       (by && (by == "inputs" || by == "all"))))
+      return op->emitError() << "'" << name
+                             << "' is an attribute of a function, a unit, "
+                                "\"inputs\" or \"all\"";
     return success();
   }
-  if (name == kLaunchesAttrName || name == kWorkspaceAttrName) {
+  if (name == kPhasesAttrName) {
+    auto phases = dyn_cast<DenseBoolArrayAttr>(attr.getValue());
+    if (!function || !phases || phases.empty() || phases.size() > 63)
+      return op->emitError() << "'" << name
+                             << "' is an attribute of a function, a list of 1 "
+                                "to 63 booleans";
+    return success();
+  }
+  if (name == kLaunchesAttrName || name == kWorkspaceAttrName ||
+      name == kMeasuredAttrName) {
     if (!function || !isa<UnitAttr>(attr.getValue()))
       return op->emitError()
              << "'" << name << "' is a unit attribute of a function";
@@ -147,6 +156,13 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
 LogicalResult PosencDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                       unsigned,
                                                       NamedAttribute attr) {
+  if (attr.getName() == kPackedAttrName) {
+    if (!isa<UnitAttr, StringAttr>(attr.getValue()))
+      return op->emitError()
+             << "expected '" << kPackedAttrName
+             << "' as a unit or a string, got " << attr.getValue();
+    return success();
+  }
   if (attr.getName() != kSizesAttrName)
     return verifyName(op, attr);
   auto names = dyn_cast<ArrayAttr>(attr.getValue());

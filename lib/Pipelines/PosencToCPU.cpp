@@ -42,6 +42,8 @@ static void addTiling(OpPassManager &manager,
   contractions.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
+  // After that: panels are read as they are.
+  manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
   manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass());
   // An operation that several rows need is fused as often.
   manager.addPass(createCSEPass());
@@ -62,6 +64,7 @@ static void addSchedule(OpPassManager &manager,
 
 void mlir::posenc::buildPosencToTiledPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
+  manager.addPass(createPosencPackArgumentsPass());
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -123,6 +126,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  manager.addNestedPass<func::FuncOp>(createPosencPlanWorkspacePass());
   manager.addNestedPass<func::FuncOp>(createPosencHoistScratchPass());
   // As upstream's buffer-deallocation-pipeline.
   manager.addPass(memref::createExpandReallocPass({/*emitDeallocs=*/false}));

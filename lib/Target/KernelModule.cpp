@@ -199,6 +199,23 @@ SmallVector<LibraryKernel> LibraryParts::getKernels() const {
   return result;
 }
 
+void LibraryParts::unifyWorkspaces(ArrayRef<ModuleOp> more) {
+  SmallVector<ModuleOp> all(modules);
+  if (gpu)
+    all.push_back(*gpu->host);
+  llvm::StringSet<> names;
+  for (ArrayRef<ModuleOp> some : {ArrayRef<ModuleOp>(all), more})
+    for (ModuleOp module : some)
+      for (auto [kernel, abi] : posenc::getKernels(module))
+        if (kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
+          names.insert(kernel.getName());
+  for (ModuleOp module : all)
+    for (auto [kernel, abi] : posenc::getKernels(module))
+      if (names.contains(kernel.getName()))
+        kernel->setAttr(PosencDialect::kWorkspaceAttrName,
+                        UnitAttr::get(kernel->getContext()));
+}
+
 /// What the C interfaces of all parts have in common.
 static PosencEmitCInterfacePassOptions
 getInterfaceOptions(const LibraryParts &parts) {

@@ -59,7 +59,6 @@ func.func @any(%q: memref<?x8x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref<
 // CHECK: arith.select %[[ONE]], %{{.*}}, %c0
 // CHECK: arith.select %[[FEW]], %{{.*}}, %c0
 // CHECK: scf.execute_region no_inline {
-// CHECK: {after_all}
 func.func @one(%q: memref<?x?x1x64xf32>, %k: memref<?x?x1x64xf32>, %o: memref<?x?x1x64xf32>) {
   posenc.attention ins(%q, %k, %k : memref<?x?x1x64xf32>, memref<?x?x1x64xf32>, memref<?x?x1x64xf32>) outs(%o : memref<?x?x1x64xf32>)
   return

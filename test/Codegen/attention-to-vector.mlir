@@ -266,7 +266,6 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 // CHECK: scf.execute_region no_inline {
 // CHECK: vector.load %[[SHARED]]
 // CHECK: vector.store %{{.*}}, %[[O]]
-// CHECK: {after_all}
 func.func @decode(%q: memref<?x4x1x128xf32>, %k: memref<?x1x?x128xf32>, %v: memref<?x1x?x128xf32>, %o: memref<?x4x1x128xf32>) {
   posenc.attention query_layout = head_major key_layout = head_major
     ins(%q, %k, %v : memref<?x4x1x128xf32>, memref<?x1x?x128xf32>, memref<?x1x?x128xf32>) outs(%o : memref<?x4x1x128xf32>)

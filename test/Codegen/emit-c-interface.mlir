@@ -16,7 +16,7 @@
 // The words are x, p and the result, the size, and the first stride of each
 // matrix.
 // CHECK: llvm.func internal @rope(
-// CHECK: llvm.func @rope.packed.0(%[[WORDS:.*]]: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
+// CHECK: llvm.func internal @rope.kernel.0.packed(%[[WORDS:.*]]: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
 // CHECK: llvm.getelementptr %[[WORDS]][3]
 // CHECK: llvm.getelementptr %[[WORDS]][4]
 // CHECK: llvm.getelementptr %[[WORDS]][5]
@@ -46,14 +46,14 @@
 // CHECK: llvm.func @lib_set_parallel_for(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 
 // What another module has is declared.
-// SECOND: llvm.func @rope.packed.1({{.*}}) {
-// SECOND: llvm.func @rope.packed.0(!llvm.ptr, i64, i64){{$}}
+// SECOND: llvm.func internal @rope.kernel.1.packed({{.*}}) {
+// SECOND: llvm.mlir.global external constant @rope.kernel.0()
 // SECOND: @rope.variants() {{.*}} !llvm.array<2 x struct<(i64, ptr)>>
-// SECOND: llvm.mlir.addressof @rope.packed.0
-// SECOND: llvm.mlir.addressof @rope.packed.1
+// SECOND: llvm.mlir.addressof @rope.kernel.0
+// SECOND: llvm.mlir.addressof @rope.kernel.1
 
 // PACKED: llvm.func internal @rope(
-// PACKED: llvm.func @rope.packed.1({{.*}}) {
+// PACKED: llvm.func internal @rope.kernel.1.packed({{.*}}) {
 // PACKED-NOT: posenc_
 // PACKED-NOT: posenc.launch
 

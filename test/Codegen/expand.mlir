@@ -154,9 +154,10 @@ func.func @bounded(%n: index, %v: f32) {
   return
 }
 
-// As far as there is room on the stack for all of them.
+// As far as there is room on the stack for all of them. Loops may share what is
+// in none.
 // CHECK-LABEL: func.func @many
-// CHECK-COUNT-8: memref.alloca() : memref<65536xi8>
+// CHECK-COUNT-8: memref.alloca() {shared} : memref<65536xi8>
 // CHECK-NOT: memref.alloca()
 // CHECK: memref.alloc() : memref<65536xi8>
 func.func @many(%v: i8) {

@@ -114,3 +114,41 @@ func.func @columns(%x: tensor<?x?xf32>, %f: tensor<?xf32>, %o: tensor<?x?xf32>) 
   } -> tensor<?x?xf32>
   return %r : tensor<?x?xf32>
 }
+
+// -----
+
+// A rope has what is before it computed position by position, all heads of one.
+// CHECK-LABEL: func.func @before_rope(
+// CHECK:         scf.forall (%[[B:.*]], %[[S:.*]]) in
+// CHECK:           linalg.generic {{.*}} outs(%{{.*}} : tensor<1x1x4x32xf32>)
+// CHECK:           posenc.rope {{.*}} : tensor<1x1x4x32xf32>
+// CHECK-NOT:     linalg.
+// CHECK:         return
+func.func @before_rope(%x: tensor<?x?x4x32xf32>, %b: tensor<32xf32>, %p: tensor<?x?xi64>, %e: tensor<?x?x4x32xf32>, %o: tensor<?x?x4x32xf32>) -> tensor<?x?x4x32xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(b, s, h, d) -> (b, s, h, d)>, affine_map<(b, s, h, d) -> (d)>, affine_map<(b, s, h, d) -> (b, s, h, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x, %b : tensor<?x?x4x32xf32>, tensor<32xf32>) outs(%e : tensor<?x?x4x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %d: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?x4x32xf32>
+  %r = posenc.rope half #posenc.frequencies<dim = 32> ins(%y : tensor<?x?x4x32xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%o : tensor<?x?x4x32xf32>)
+  return %r : tensor<?x?x4x32xf32>
+}
+
+// -----
+
+// So has what comes after it.
+// CHECK-LABEL: func.func @after_rope(
+// CHECK:         scf.forall (%[[B:.*]], %[[S:.*]]) in
+// CHECK:           posenc.rope {{.*}} : tensor<1x1x4x32xf32>
+// CHECK:           linalg.generic {{.*}} outs(%{{.*}} : tensor<1x1x4x32xf32>)
+func.func @after_rope(%x: tensor<?x?x4x32xf32>, %p: tensor<?x?xi64>, %e: tensor<?x?x4x32xf32>, %o: tensor<?x?x4x32xf32>) -> tensor<?x?x4x32xf32> {
+  %y = posenc.rope half #posenc.frequencies<dim = 32> ins(%x : tensor<?x?x4x32xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%e : tensor<?x?x4x32xf32>)
+  %r = linalg.generic {indexing_maps = [affine_map<(b, s, h, d) -> (b, s, h, d)>, affine_map<(b, s, h, d) -> (b, s, h, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%y : tensor<?x?x4x32xf32>) outs(%o : tensor<?x?x4x32xf32>) {
+  ^bb0(%a: f32, %d: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?x4x32xf32>
+  return %r : tensor<?x?x4x32xf32>
+}

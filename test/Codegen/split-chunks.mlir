@@ -46,40 +46,41 @@ func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
-// What one loop leaves in memory that all chunks share is finished by one more
-// chunk, which has no iterations of the first.
+// What one loop leaves in memory for another is shared by all chunks; what stands
+// behind the loop is a phase of one chunk.
 // CHECK-LABEL: func.func @shared
-// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<16xf32>, %[[I:.*]]: index, %[[N:.*]]: index)
-// CHECK-SAME: posenc.shared = 64 : i64
-// CHECK-NOT: memref.alloca
-// CHECK: %[[FIRST:.*]] = arith.divui %{{.*}}, %[[N]]
-// CHECK: %[[END:.*]] = arith.divui %{{.*}}, %[[N]]
-// CHECK: %[[LAST:.*]] = arith.minsi %[[END]]
-// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[LAST]]
-// CHECK: memref.store %{{.*}}, %[[S]]
-// CHECK: %[[IS_LAST:.*]] = arith.cmpi eq, %[[I]], %[[N]]
-// CHECK: scf.if %[[IS_LAST]] {
-// CHECK-NEXT: memref.load %[[S]]
-// CHECK-NOT: scf.execute_region
+// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<64xi8>, %[[P:.*]]: memref<1xi64>, %[[I:.*]]: index, %[[N:.*]]: index)
+// CHECK-SAME: posenc.phases = array<i1: true, false>, posenc.shared = 64 : i64
+// CHECK: %[[PHASE:.*]] = memref.load %[[P]]
+// CHECK: %[[OWN:.*]] = memref.alloca() : memref<4xf32>
+// CHECK: %[[BUFFER:.*]] = memref.view %[[S]][%c0{{.*}}][] : memref<64xi8> to memref<16xf32>
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[PHASE]], %c0
+// CHECK: scf.if %[[FIRST]] {
+// CHECK: scf.for
+// CHECK: memref.store %{{.*}}, %[[BUFFER]]
+// CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[PHASE]], %c1
+// CHECK: scf.if %[[SECOND]] {
+// CHECK-NEXT: memref.load %[[BUFFER]]
 func.func @shared(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
+  %own = memref.alloca() : memref<4xf32>
   %s = memref.alloca() {shared} : memref<16xf32>
   scf.forall (%i) in (16) {
+    memref.store %f, %own[%c0] : memref<4xf32>
     memref.store %f, %s[%i] : memref<16xf32>
   }
-  scf.execute_region no_inline {
-    %x = memref.load %s[%c0] : memref<16xf32>
-    memref.store %x, %o[%c0, %c0] : memref<?x?xf32>
-    scf.yield
-  } {after_all}
+  %x = memref.load %s[%c0] : memref<16xf32>
+  memref.store %f, %own[%c0] : memref<4xf32>
+  memref.store %x, %o[%c0, %c0] : memref<?x?xf32>
   return
 }
 
-// Two loops may depend on each other: the work is not split.
+// Each loop is a phase.
 // CHECK-LABEL: func.func @two
-// CHECK-NOT: posenc.chunked
-// CHECK-COUNT-2: scf.forall
+// CHECK-SAME: posenc.phases = array<i1: true, true>
+// CHECK-COUNT-2: scf.if
+// CHECK-NOT: scf.forall
 func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
@@ -93,18 +94,11 @@ func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
-// What comes before the loop is done by the first chunk, and then so is all.
-// CHECK-LABEL: func.func @before
-// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[D:.*]]: i1, %[[I:.*]]: index, %[[N:.*]]: index)
+// So is what comes before or after; copies of caches do not count as work.
+// CHECK-LABEL: func.func @around
 // CHECK-SAME: posenc.chunked = "inputs"
-// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[I]], %c0
-// CHECK: %[[BOTH:.*]] = arith.andi %[[D]], %[[FIRST]]
-// CHECK: scf.if %[[BOTH]]
-// CHECK: %[[MINE:.*]] = arith.select %{{.*}}, %c0{{.*}}, %[[TOTAL:.*]] : index
-// CHECK: %[[BEGIN:.*]] = arith.select %[[D]], %[[MINE]], %{{.*}} : index
-// CHECK: %[[END:.*]] = arith.select %[[D]], %[[TOTAL]], %{{.*}} : index
-// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
-func.func @before(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
+// CHECK-SAME: posenc.phases = array<i1: false, true, false>
+func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
   %m = memref.dim %o, %c0 : memref<?x?xf32>
@@ -113,22 +107,24 @@ func.func @before(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #ab
   }
   scf.forall (%i) in (%m) {
     memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  scf.if %differ {
+    memref.store %f, %o[%c0, %c0] : memref<?x?xf32>
   }
   return
 }
 
-// What comes after it would have to wait.
-// CHECK-LABEL: func.func @after
+// A value that is in no memory cannot be waited for: all is one phase, which is
+// then not worth calling in chunks.
+// CHECK-LABEL: func.func @value
 // CHECK-NOT: posenc.chunked
-func.func @after(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
+// CHECK: scf.forall
+func.func @value(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
-  %f = arith.constant 1.0 : f32
+  %f = memref.load %o[%c0, %c0] : memref<?x?xf32>
   %m = memref.dim %o, %c0 : memref<?x?xf32>
   scf.forall (%i) in (%m) {
     memref.store %f, %o[%i, %c0] : memref<?x?xf32>
-  }
-  scf.if %differ {
-    memref.store %f, %o[%c0, %c0] : memref<?x?xf32>
   }
   return
 }

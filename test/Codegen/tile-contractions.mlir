@@ -19,7 +19,7 @@
 // CHECK-LABEL: func.func @matmul(
 // CHECK-SAME:    %[[A:.*]]: tensor<?x?xf32>, %[[B:.*]]: tensor<?x?xf32>, %[[C:.*]]: tensor<?x?xf32>)
 // CHECK-NOT:     linalg.fill
-// CHECK:         scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (%{{.*}}, %{{.*}}) step (256, 64) shared_outs(%[[O:.*]] = %[[C]])
+// CHECK:         scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (%{{.*}}, %{{.*}}) step (264, 64) shared_outs(%[[O:.*]] = %[[C]])
 // CHECK:           %[[PART:.*]] = tensor.extract_slice %[[O]][%[[I]], %[[J]]]
 // CHECK:           %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[PART]]
 // CHECK:           scf.for %[[K:.*]] = %c0 to %{{.*}} step %c256 iter_args(%{{.*}} = %[[ZERO]])

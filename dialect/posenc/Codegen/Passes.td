@@ -124,6 +124,34 @@ def PosencTilePositionsPass
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencPackArgumentsPass
+    : Pass<"posenc-pack-arguments", "::mlir::ModuleOp"> {
+  let summary = "Let callers pack matrices that are posenc.packed";
+  let description = [{
+    An argument that is `posenc.packed` and the second matrix of products becomes
+    panels of 32 columns, panels x k x columns, from which `linalg.unpack` makes
+    the matrix; posenc-tile-contractions reads the panels. A function
+    `<function>_pack_<argument>` makes panels of a matrix.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencDecomposeMovesPass
+    : InterfacePass<"posenc-decompose-moves", "::mlir::FunctionOpInterface"> {
+  let summary = "Split pack, unpack, pad and concat on tensors into copies";
+  let description = [{
+    By upstream's patterns: a pack is a pad, a reshape and a transpose, an unpack
+    the reverse, a pad a fill and an insertion, a concat insertions. An operation
+    whose result nothing reads goes.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PosencWidenSumsPass
     : InterfacePass<"posenc-widen-sums", "::mlir::FunctionOpInterface"> {
   let summary = "Sum f16 and bf16 in f32";
@@ -536,21 +564,36 @@ def ConvertPosencAttentionToVectorPass
   ]);
 }
 
+def PosencPlanWorkspacePass
+    : InterfacePass<"posenc-plan-workspace", "::mlir::FunctionOpInterface"> {
+  let summary = "Place a kernel's intermediate buffers in one that it is given";
+  let description = [{
+    Every `memref.alloc` of a kernel's own block becomes part of a buffer of
+    bytes, one more argument, and the kernel stores to another one how many bytes
+    that needs, or -1 if sums or products of sizes overflow. A few small buffers
+    are allocated on the stack instead. A kernel is left alone where a buffer's
+    size does not follow from those of its arguments, or a scalar gives one.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def PosencSplitChunksPass
     : InterfacePass<"posenc-split-chunks", "::mlir::FunctionOpInterface"> {
   let summary = "Let a kernel do one of several equal parts of its work";
   let description = [{
     A kernel whose work is one `scf.forall` gets two more arguments, a chunk's
     index and the number of chunks, and loops over that part of the iterations.
-    Iterations are independent, so results do not depend on the number. Where an
-    `scf.if` before the loop does something, as to copy a cache that is not
-    updated in place, the first chunk does that and all iterations.
+    Iterations are independent, so results do not depend on the number.
 
-    What is `after_all` needs what all iterations have left in an `alloca` that
-    is `shared`, which becomes an argument; a chunk that has the number of chunks
-    as its index does it, when all others are done.
+    Other kernels have phases, one for each `scf.forall` and one for what stands
+    between two of them, and do the one whose number is in a memref, one more
+    argument. Buffers that several phases use become parts of an argument, too;
+    what every chunk can compute for itself, sizes above all, is in no phase.
+    Where a phase uses a value of another one that is in no memory, all are one.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect"];
 }
 

@@ -15,10 +15,12 @@ def Posenc_ArgAttr : Posenc_Attr<"Arg", "arg"> {
   let summary = "one tensor or scalar of a kernel's C signature";
   let description = [{
     `sizes` names, for each dynamic dimension of a tensor in order, the size of
-    the enclosing `#posenc.abi` that it equals.
+    the enclosing `#posenc.abi` that it equals. `layout` names the order of the
+    elements of a matrix that is packed (`posenc.packed`).
 
     ```mlir
     #posenc.arg<"q", tensor<?x?x32x128xf32>, [0, 1]>
+    #posenc.arg<"w", tensor<2x100x32xf32>, [], "panels32">
     ```
 
     Constraints:
@@ -30,8 +32,17 @@ def Posenc_ArgAttr : Posenc_Attr<"Arg", "arg"> {
   let parameters = (ins
     StringRefParameter<"name in the header">:$name,
     "::mlir::Type":$type,
-    OptionalArrayRefParameter<"int64_t", "size of each `?`">:$sizes);
-  let assemblyFormat = "`<` $name `,` $type `,` `[` (`]`) : ($sizes^ `]`)? `>`";
+    OptionalArrayRefParameter<"int64_t", "size of each `?`">:$sizes,
+    OptionalParameter<"::mlir::StringAttr", "of a packed matrix">:$layout);
+  let builders = [
+    AttrBuilder<(ins "::llvm::StringRef":$name, "::mlir::Type":$type,
+                     "::llvm::ArrayRef<int64_t>":$sizes), [{
+      return $_get($_ctxt, name, type, sizes, ::mlir::StringAttr());
+    }]>
+  ];
+  let assemblyFormat = [{
+    `<` $name `,` $type `,` `[` (`]`) : ($sizes^ `]`)? (`,` $layout^)? `>`
+  }];
   let genVerifyDecl = 1;
 }
 

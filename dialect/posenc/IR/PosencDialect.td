@@ -49,7 +49,9 @@ def PosencDialect : Dialect {
     `posenc.doc` on a function is what headers say of it. The string
     `posenc.name` on an argument or a result is its name in headers and
     metadata; the strings `posenc.sizes` on an argument are the names of its
-    dynamic sizes, in order.
+    dynamic sizes, in order. The unit `posenc.packed` on an argument that is the
+    second matrix of products asks callers to pack it, once, by the function
+    `<function>_pack_<argument>` that the library then has.
   }];
   // What folds and canonicalizations create.
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -61,9 +63,21 @@ def PosencDialect : Dialect {
   let extraClassDeclaration = [{
     /// Discardable attribute of a function: the `#posenc.abi` of its C entry.
     static constexpr ::llvm::StringLiteral kAbiAttrName = "posenc.abi";
-    /// Discardable unit attribute of a function whose last two arguments are a
-    /// chunk's index and the number of chunks its work is split into.
+    /// Discardable attribute of a function whose last two arguments are a chunk's
+    /// index and the number of chunks its work is split into: a unit if that
+    /// follows from its outputs, "inputs", or "all" for both.
     static constexpr ::llvm::StringLiteral kChunkedAttrName = "posenc.chunked";
+    /// Discardable attribute of a function that is chunked and does one thing
+    /// after the other, a list of booleans: for each phase whether its chunks may
+    /// run at the same time; else there is one chunk. Its argument before the
+    /// chunk's index is a memref of one i64, the number of the phase, or -1: then
+    /// the function only stores there the bytes of `posenc.measured`, or 0.
+    static constexpr ::llvm::StringLiteral kPhasesAttrName = "posenc.phases";
+    /// Discardable unit attribute of a function that has phases: its first
+    /// argument after those of tensors is memory that all chunks of all phases
+    /// share, as large as sizes of the call ask for.
+    static constexpr ::llvm::StringLiteral kMeasuredAttrName =
+        "posenc.measured";
     /// Discardable unit attribute of a function whose last argument is the call
     /// for which it launches kernels of a GPU.
     static constexpr ::llvm::StringLiteral kLaunchesAttrName =
@@ -76,9 +90,9 @@ def PosencDialect : Dialect {
     /// as words.
     static constexpr ::llvm::StringLiteral kKernelConstantsAttrName =
         "posenc.kernel_constants";
-    /// Discardable i64 attribute of a function that is chunked: the bytes of a
-    /// memref that all chunks of a call share, its argument before those. With
-    /// the number of chunks as its index, a chunk finishes what they left there.
+    /// Discardable i64 attribute of a function that has phases: the bytes of a
+    /// memref that all chunks of a call share, its argument after those of tensors
+    /// and of `posenc.measured`.
     static constexpr ::llvm::StringLiteral kSharedAttrName = "posenc.shared";
     /// Discardable unit attribute of a function: its C entries take a workspace.
     static constexpr ::llvm::StringLiteral kWorkspaceAttrName =
@@ -98,6 +112,9 @@ def PosencDialect : Dialect {
     /// names of its dynamic sizes in headers and metadata, in order. A size that
     /// several arguments share has the name that the first of them gives.
     static constexpr ::llvm::StringLiteral kSizesAttrName = "posenc.sizes";
+    /// Discardable attribute of a function argument, a matrix: a unit if callers
+    /// are to pack it, and its layout, a string, once the argument is so.
+    static constexpr ::llvm::StringLiteral kPackedAttrName = "posenc.packed";
     /// Discardable string attribute of a function: what the C header says of
     /// it, in lines.
     static constexpr ::llvm::StringLiteral kDocAttrName = "posenc.doc";

@@ -42,10 +42,10 @@ inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
 inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
     "posenc.num_cuda_images";
 
-/// The symbol of the packed form of a function's variant, and of the one that
-/// launches kernels on a GPU.
-std::string getPackedSymbol(StringRef function, unsigned variant);
-std::string getGpuPackedSymbol(StringRef function);
+/// The symbol of what a function's variant does, `struct Kernel` of the
+/// prelude, and of the one that launches kernels on a GPU.
+std::string getKernelSymbol(StringRef function, unsigned variant);
+std::string getGpuKernelSymbol(StringRef function);
 
 /// The ends of the names of entries that take DLPack tensors, on the CPU and on
 /// GPUs.
@@ -54,6 +54,10 @@ inline constexpr llvm::StringLiteral kCudaSuffix = "_cuda";
 inline constexpr llvm::StringLiteral kVulkanSuffix = "_vulkan";
 /// The end of the name of what says how large a function's workspace is.
 inline constexpr llvm::StringLiteral kWorkspaceSuffix = "_workspace";
+
+/// Between the names of a function and of an argument, in that of the function
+/// that packs the argument.
+inline constexpr llvm::StringLiteral kPackInfix = "_pack_";
 
 /// The symbols of a function's entries: for plain C, for DLPack tensors, on
 /// GPUs, and for TVM FFI.
@@ -97,8 +101,9 @@ using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 /// The functions of a module that have a signature, in order.
 SmallVector<KernelFunction> getKernels(ModuleOp module);
 
-/// The memory of a kernel's call besides its arguments: the bytes that its chunks
-/// share, and those that each chunk has of a workspace. Both are multiples of 64.
+/// The memory of a kernel's call besides its arguments: the bytes that its
+/// chunks share, and those that each chunk has of a workspace. Both are
+/// multiples of 64.
 struct KernelMemory {
   int64_t sharedBytes = 0, scratchBytes = 0;
 };

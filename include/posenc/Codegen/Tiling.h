@@ -13,6 +13,10 @@
 
 namespace mlir::posenc {
 
+/// On a function whose work is all that it reads and writes: with less of one
+/// than of the other, as products of matrices have.
+constexpr llvm::StringLiteral kByAllAttrName = "by_all";
+
 /// Whether vectors of elements of the type are loaded and stored as they are in
 /// memory: i1 is a byte there.
 bool isVectorElement(Type type);
@@ -55,10 +59,14 @@ bool isInPlaceInput(Value value);
 /// Whether the operation reads such an input: it must not move behind others.
 bool readsInPlaceInput(Operation *op);
 
-/// Whether an elementwise operation may write its result over an input of its
-/// function that it reads: it reads each element before it writes the same one,
-/// and nothing reads the input afterwards.
-bool canWriteOver(linalg::LinalgOp op, Value input);
+/// Adds the arguments from whose elements at the same place a result is
+/// computed, by elementwise operations and rotations.
+void findSources(OpResult result, SmallVectorImpl<BlockArgument> &sources);
+
+/// Whether an elementwise operation or rotation may write a result over an
+/// input of its function: it reads each element or row before it writes the
+/// same one, and nothing reads the input afterwards.
+bool canWriteOver(OpResult result, Value input);
 
 } // namespace mlir::posenc
 

@@ -340,7 +340,6 @@ static void emitMerges(ImplicitLocOpBuilder &builder,
   // Stays apart, also where it is a single iteration.
   auto after =
       scf::ExecuteRegionOp::create(builder, TypeRange(), builder.getUnitAttr());
-  after->setAttr(kAfterAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(&after.getRegion().emplaceBlock());
   for (auto [few, size] : llvm::zip_equal(codes, sizes)) {
     const AttentionCode &code = few.code;

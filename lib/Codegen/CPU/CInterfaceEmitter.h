@@ -99,7 +99,13 @@ private:
   Value createWords(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
                     ValueRange words, Value workspace);
   Value getDescription(LLVM::LLVMFuncOp kernel);
-  std::string getPacked(LLVM::LLVMFuncOp kernel, unsigned variant);
+  std::string getSymbol(LLVM::LLVMFuncOp kernel, unsigned variant);
+  /// The type of the prelude's `struct Kernel`.
+  Type getKernelType();
+  /// Emits the constant that describes this variant, whose packed form is
+  /// given.
+  void emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
+                  LLVM::LLVMFuncOp packed);
   /// Creates an exported function, and goes there.
   Block *createEntry(StringRef name, ArrayRef<Type> types,
                      Type result = nullptr);

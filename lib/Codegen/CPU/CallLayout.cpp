@@ -22,7 +22,7 @@ CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes,
     if (RankedTensorType tensor = getTensor(i))
       numWords += std::max<int64_t>(tensor.getRank() - 1, 0);
   }
-  numWords += 2;
+  numWords += 4;
 }
 
 SmallVector<int64_t> CallLayout::getDimWords(unsigned argument) const {

@@ -16,9 +16,9 @@ namespace mlir::posenc {
 /// Where a call's 64-bit words hold what: the inputs and outputs (an address or
 /// a scalar each; f32 and f64 are their bits), then the sizes, then the terms
 /// that follow from them, then for each tensor its strides in elements for all
-/// dimensions but the last, whose stride is 1; then the address of the memory
-/// that chunks share, and that of the scratch of the first chunk, both of which
-/// some variants may not use.
+/// dimensions but the last, whose stride is 1; then the number of the phase,
+/// the address of the memory that was measured, of that which chunks share, and
+/// of the scratch of the first chunk, which some variants may not use.
 class CallLayout {
 public:
   /// `scratchBytes` are those of each buffer of a chunk's scratch.
@@ -43,6 +43,8 @@ public:
   int64_t getStridesWord(unsigned argument) const {
     return strideWords[argument];
   }
+  int64_t getPhaseWord() const { return numWords - 4; }
+  int64_t getMeasuredWord() const { return numWords - 3; }
   int64_t getSharedWord() const { return numWords - 2; }
   int64_t getScratchWord() const { return numWords - 1; }
   int64_t getNumWords() const { return numWords; }

@@ -61,10 +61,11 @@ void CInterfaceEmitter::createText(StringRef name, StringRef text) {
 void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
   Location loc = kernel.getLoc();
   for (unsigned variant = 0; variant < cpuFeatures.size(); ++variant) {
-    std::string symbol = getPacked(kernel, variant);
+    std::string symbol = getSymbol(kernel, variant);
+    builder.setInsertionPointToEnd(module.getBody());
     if (!module.lookupSymbol(symbol))
-      createFunction(symbol, nothing, {pointer, i64, i64},
-                     LLVM::Linkage::External);
+      LLVM::GlobalOp::create(builder, loc, getKernelType(), /*isConstant=*/true,
+                             LLVM::Linkage::External, symbol, Attribute());
   }
   builder.setInsertionPointToEnd(module.getBody());
   auto element =
@@ -81,7 +82,7 @@ void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
         constant(loc, static_cast<int64_t>(cpuFeatures[number])),
         ArrayRef<int64_t>{number, 0});
     value = LLVM::InsertValueOp::create(builder, loc, value,
-                                        address(loc, getPacked(kernel, number)),
+                                        address(loc, getSymbol(kernel, number)),
                                         ArrayRef<int64_t>{number, 1});
   }
   LLVM::ReturnOp::create(builder, loc, value);
@@ -223,14 +224,10 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   createTable(base + "relations", relations);
   createVariants(kernel);
 
-  // As kNotChunked, kByOutputs and kByInputs.
-  Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
-  int64_t chunkedBy = !chunked ? 0 : isa<UnitAttr>(chunked) ? 1 : 2;
-
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types(10, pointer);
-  types.append(12, i64);
+  types.append(11, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal,
@@ -249,7 +246,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   for (int64_t number :
        {numInputs, static_cast<int64_t>(abi.getOutputs().size()),
         static_cast<int64_t>(abi.getSizes().size()), layout.getNumWords(),
-        static_cast<int64_t>(cpuFeatures.size()), chunkedBy,
+        static_cast<int64_t>(cpuFeatures.size()),
         static_cast<int64_t>(abi.getBounds().size()),
         static_cast<int64_t>(abi.getTerms().size()),
         static_cast<int64_t>(abi.getRelations().size()), int64_t{hasWorkspace},

@@ -168,7 +168,9 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
   SmallVector<Value> words(layout.getArguments().size(), constant(loc, 0));
   ArrayRef<BlockArgument> given = block->getArguments();
   for (int64_t size : sizes) {
-    words.push_back(size == -1 ? Value(given.front()) : constant(loc, 0));
+    // A size that follows from others is not given.
+    words.push_back(size == -1 ? Value(given.front())
+                               : constant(loc, size < -1 ? -1 : 0));
     given = given.drop_front(size == -1);
   }
   auto bytes = LLVM::CallOp::create(

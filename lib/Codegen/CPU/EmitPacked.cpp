@@ -28,8 +28,10 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
       types.push_back(arg.getType().isIndex() ? i64 : arg.getType());
     }
   }
-  size_t numBuffers =
-      layout.getScratchBytes().size() + (layout.getSharedBytes() ? 1 : 0);
+  size_t numBuffers = layout.getScratchBytes().size() +
+                      (layout.getSharedBytes() ? 1 : 0) +
+                      kernel->hasAttr(PosencDialect::kMeasuredAttrName) +
+                      kernel->hasAttr(PosencDialect::kPhasesAttrName);
   for (size_t i = 0; i < numBuffers; ++i) {
     types.append({pointer, pointer});
     types.append(3, i64);
@@ -41,10 +43,10 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
   return types;
 }
 
-std::string CInterfaceEmitter::getPacked(LLVM::LLVMFuncOp kernel,
+std::string CInterfaceEmitter::getSymbol(LLVM::LLVMFuncOp kernel,
                                          unsigned variant) {
-  return isGpu ? getGpuPackedSymbol(kernel.getName())
-               : getPackedSymbol(kernel.getName(), variant);
+  return isGpu ? getGpuKernelSymbol(kernel.getName())
+               : getKernelSymbol(kernel.getName(), variant);
 }
 
 LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
@@ -63,7 +65,8 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
     return kernel.emitError()
            << "type " << kernel.getFunctionType()
            << " is not that of a kernel with the signature " << layout.getAbi();
-  if (layout.getSharedBytes() > kSharedBytes)
+  if (layout.getSharedBytes() > kSharedBytes &&
+      !kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
     return kernel.emitError() << "its chunks share " << layout.getSharedBytes()
                               << " bytes, of at most " << kSharedBytes;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
@@ -78,27 +81,13 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
 void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
                                    const CallLayout &layout, unsigned variant) {
   Location loc = kernel.getLoc();
-  // Linked by name where entries are; made internal when all are together.
   LLVM::LLVMFuncOp packed =
-      createFunction(getPacked(kernel, variant), nothing, {pointer, i64, i64},
-                     LLVM::Linkage::External);
+      createFunction(getSymbol(kernel, variant) + ".packed", nothing,
+                     {pointer, i64, i64}, LLVM::Linkage::Internal);
   Block *entry = packed.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   Value words = entry->getArgument(0);
-  auto isAfterAll = [&]() -> Value {
-    return LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq,
-                                entry->getArgument(1), entry->getArgument(2));
-  };
-  if (!isGpu && !layout.getSharedBytes()) {
-    // Where another variant has something to do after all chunks, this one is
-    // called then, too.
-    Block *done = builder.createBlock(&packed.getBody());
-    LLVM::ReturnOp::create(builder, loc, ValueRange());
-    Block *work = builder.createBlock(&packed.getBody());
-    builder.setInsertionPointToEnd(entry);
-    LLVM::CondBrOp::create(builder, loc, isAfterAll(), done, work);
-    builder.setInsertionPointToStart(work);
-  }
+  bool hasPhases = kernel->hasAttr(PosencDialect::kPhasesAttrName);
   SmallVector<Value> operands;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     Value word = loadWord(loc, words, number);
@@ -129,30 +118,38 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     operands.append(
         {data, data, constant(loc, 0), constant(loc, size), constant(loc, 1)});
   };
+  // As LLVM knows of memory on the stack.
+  auto addOwnBuffer = [&](Value address, int64_t size) {
+    unsigned argument = operands.size() + 1;
+    kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      builder.getUnitAttr());
+    kernel.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(64));
+    addBuffer(address, size);
+  };
+  // As large as the words of the call ask for, which nobody reads there.
+  if (kernel->hasAttr(PosencDialect::kMeasuredAttrName))
+    addOwnBuffer(loadWord(loc, words, layout.getMeasuredWord()), 0);
   if (int64_t bytes = layout.getSharedBytes()) // of f32
     addBuffer(loadWord(loc, words, layout.getSharedWord()), bytes / 4);
   if (!layout.getScratchBytes().empty()) {
-    // What comes after all chunks has the scratch of the first.
     Value chunk = entry->getArgument(1), total = constant(loc, 0);
     for (int64_t bytes : layout.getScratchBytes())
       total = LLVM::AddOp::create(builder, loc, total, constant(loc, bytes));
-    Value number = LLVM::SelectOp::create(builder, loc, isAfterAll(),
-                                          constant(loc, 0), chunk);
     Value address = LLVM::AddOp::create(
         builder, loc, loadWord(loc, words, layout.getScratchWord()),
-        LLVM::MulOp::create(builder, loc, number, total));
+        LLVM::MulOp::create(builder, loc, chunk, total));
     for (int64_t bytes : layout.getScratchBytes()) {
-      // As LLVM knows of memory on the stack.
-      unsigned argument = operands.size() + 1;
-      kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
-                        builder.getUnitAttr());
-      kernel.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
-                        builder.getI64IntegerAttr(64));
-      addBuffer(address, bytes);
+      addOwnBuffer(address, bytes);
       address =
           LLVM::AddOp::create(builder, loc, address, constant(loc, bytes));
     }
   }
+  if (hasPhases)
+    addBuffer(LLVM::PtrToIntOp::create(
+                  builder, loc, i64,
+                  getWordAddress(loc, words, layout.getPhaseWord())),
+              1);
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});
   // In place of a chunk: kernels on a GPU are not split.
@@ -161,4 +158,48 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   LLVM::CallOp::create(builder, loc, kernel, operands);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   kernel->setAttr("no_inline", builder.getUnitAttr());
+  emitKernel(kernel, variant, packed);
+}
+
+/// How the number of chunks is chosen, as the prelude's kNotChunked etc.
+static int64_t getChunkedBy(LLVM::LLVMFuncOp kernel) {
+  enum { kNotChunked, kByOutputs, kByInputs, kByAll };
+  Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
+  if (!chunked)
+    return kNotChunked;
+  auto text = dyn_cast<StringAttr>(chunked);
+  return !text ? kByOutputs : text == "inputs" ? kByInputs : kByAll;
+}
+
+Type CInterfaceEmitter::getKernelType() {
+  return LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                          {pointer, i64, i64, i64, i64});
+}
+
+void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
+                                   LLVM::LLVMFuncOp packed) {
+  int64_t numPhases = 0, parallelPhases = 0;
+  if (auto phases = kernel->getAttrOfType<DenseBoolArrayAttr>(
+          PosencDialect::kPhasesAttrName)) {
+    numPhases = phases.size();
+    for (auto [number, isParallel] : llvm::enumerate(phases.asArrayRef()))
+      parallelPhases |= int64_t{isParallel} << number;
+  }
+  Location loc = kernel.getLoc();
+  builder.setInsertionPointToEnd(module.getBody());
+  // Linked by name where entries are; made internal when all are together.
+  auto global = LLVM::GlobalOp::create(
+      builder, loc, getKernelType(), /*isConstant=*/true,
+      LLVM::Linkage::External, getSymbol(kernel, variant), Attribute());
+  builder.createBlock(&global.getInitializer());
+  Value value = LLVM::UndefOp::create(builder, loc, global.getType());
+  SmallVector<Value> fields{address(loc, packed.getName())};
+  for (int64_t number :
+       {getChunkedBy(kernel), numPhases, parallelPhases,
+        int64_t{kernel->hasAttr(PosencDialect::kMeasuredAttrName)}})
+    fields.push_back(constant(loc, number));
+  for (auto [number, field] : llvm::enumerate(fields))
+    value = LLVM::InsertValueOp::create(builder, loc, value, field,
+                                        ArrayRef<int64_t>{int64_t(number)});
+  LLVM::ReturnOp::create(builder, loc, value);
 }

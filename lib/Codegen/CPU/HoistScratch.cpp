@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VectorTarget.h"
+
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 
@@ -73,22 +75,28 @@ static bool staysInBlock(memref::AllocOp alloc) {
 }
 
 /// A buffer of a size that is known only in a loop is a view of one that is as
-/// large as it can be.
+/// large as it can be. What is in no loop may be for several.
 static void hoist(RewriterBase &rewriter, memref::AllocOp alloc, Block &entry,
                   int64_t bytes) {
   MemRefType type = alloc.getType();
+  bool isShared = alloc->getBlock() == &entry;
+  auto allocate = [&](MemRefType of, IntegerAttr alignment) {
+    auto memory =
+        memref::AllocaOp::create(rewriter, alloc.getLoc(), of, alignment);
+    if (isShared)
+      memory->setAttr(kSharedAttrName, rewriter.getUnitAttr());
+    return memory;
+  };
   rewriter.setInsertionPointToStart(&entry);
   if (type.hasStaticShape()) {
-    rewriter.replaceOpWithNewOp<memref::AllocaOp>(alloc, type,
-                                                  alloc.getAlignmentAttr());
+    rewriter.replaceOp(alloc, allocate(type, alloc.getAlignmentAttr()));
     return;
   }
   IntegerAttr alignment = alloc.getAlignmentAttr();
   if (!alignment)
     alignment = rewriter.getI64IntegerAttr(64);
-  Value memory = memref::AllocaOp::create(
-      rewriter, alloc.getLoc(), MemRefType::get({bytes}, rewriter.getI8Type()),
-      alignment);
+  Value memory =
+      allocate(MemRefType::get({bytes}, rewriter.getI8Type()), alignment);
   rewriter.setInsertionPoint(alloc);
   Value zero = arith::ConstantIndexOp::create(rewriter, alloc.getLoc(), 0);
   rewriter.replaceOpWithNewOp<memref::ViewOp>(alloc, type, memory, zero,

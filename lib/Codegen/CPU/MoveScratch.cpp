@@ -53,7 +53,8 @@ struct MoveScratch final
     IRRewriter rewriter(&getContext());
     unsigned number =
         function.getNumArguments() -
-        (function->hasAttr(PosencDialect::kChunkedAttrName) ? 2 : 0);
+        (function->hasAttr(PosencDialect::kChunkedAttrName) ? 2 : 0) -
+        (function->hasAttr(PosencDialect::kPhasesAttrName) ? 1 : 0);
     SmallVector<int64_t> sizes;
     for (auto alloca : llvm::make_early_inc_range(
              function.getFunctionBody().front().getOps<memref::AllocaOp>())) {

@@ -9,6 +9,7 @@
 #include "PositionBlock.h"
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -75,7 +76,8 @@ struct TilePositions final
           [](tensor::ExtractSliceOp, OpResult producer, bool)
               -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
             auto generic = dyn_cast<linalg::GenericOp>(producer.getOwner());
-            if (!generic || !linalg::isElementwise(generic))
+            if (!generic || !linalg::isElementwise(generic) ||
+                readsInPlaceInput(generic))
               return std::nullopt;
             return scf::SCFTileAndFuseOptions::ControlFnResult{};
           });

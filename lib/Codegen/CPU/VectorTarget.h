@@ -43,12 +43,10 @@ struct VectorTarget : Tuning {
 
 /// On an `scf.forall` whose work is what it reads, not what it writes.
 constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
-/// On an `scf.execute_region` that needs what all iterations of the
-/// `scf.forall` before have left.
-constexpr llvm::StringLiteral kAfterAttrName = "after_all";
-/// On a `memref.alloca` that all iterations use.
+/// On a `memref.alloca` that leaves something from one loop to the next. Any
+/// other one is scratch of those that use it, each for itself.
 constexpr llvm::StringLiteral kSharedAttrName = "shared";
-/// At most so much is shared.
+/// At most so much is shared on the stack.
 constexpr int64_t kSharedBytes = 144 << 10;
 /// Less than that has a frame of its own, of this size.
 constexpr int64_t kSmallSharedBytes = 64 << 10;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Operations of which each needs the same rows of the one before (a norm, a
-// softmax, the sum of a tensor and a table of positions) become one loop over
-// these rows, by upstream's tile and fuse. What they leave for each other is of
-// one row then, and stays in the first cache.
+// softmax, the sum of a tensor and a table of positions, a norm and a rope)
+// become one loop over these rows, by upstream's tile and fuse. What they leave
+// for each other is of one row then, and stays in the first cache.
 //
 // A producer is computed once only where each of its rows belongs to one
 // iteration: loops of the last operation that a producer does not have (the
@@ -55,7 +55,7 @@ class RowGroup {
 public:
   /// Finds what can be computed row by row with the operation, which comes
   /// last.
-  explicit RowGroup(linalg::LinalgOp root) : root(root) {}
+  explicit RowGroup(DestinationStyleOpInterface root) : root(root) {}
 
   /// Whether there is anything to fuse.
   bool find();
@@ -69,11 +69,12 @@ private:
   bool addProducer(const Member &consumer, OpOperand &operand,
                    llvm::SmallBitVector &missing);
   bool hasFewElements(const Member &producer);
-  bool keepsInPlaceInputs(const Member &producer);
+  bool keepsInPlaceInput(const Member &producer, OpOperand &input);
   bool isUsedOutside(Operation *producer);
   void removeUnplaced();
+  bool writesOver(const Member &consumer, OpOperand &operand);
 
-  linalg::LinalgOp root;
+  DestinationStyleOpInterface root;
   /// Consumers before producers.
   SmallVector<Member> members;
   /// Producers of which users need different rows.
@@ -87,48 +88,79 @@ const Member *RowGroup::lookup(Operation *op) const {
   return found == members.end() ? nullptr : &*found;
 }
 
-/// The dimensions of a result that the loops of its operation are, or failure
-/// where some are none.
-static FailureOr<AffineMap> getResultMap(OpResult result) {
-  if (auto op = dyn_cast<linalg::LinalgOp>(result.getOwner())) {
-    AffineMap map = op.getMatchingIndexingMap(op.getTiedOpOperand(result));
+/// For each dimension of an operand the loop of its operation that it is, or -1
+/// if every iteration has all of it; failure if it is something else.
+static FailureOr<SmallVector<int64_t>> getLoopsOfDims(OpOperand &operand) {
+  SmallVector<int64_t> loops;
+  if (auto op = dyn_cast<linalg::LinalgOp>(operand.getOwner())) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
     if (!map.isProjectedPermutation())
       return failure();
-    return map;
+    for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
+      loops.push_back(map.getDimPosition(dim));
+    return loops;
   }
-  auto op = dyn_cast<SinusoidalOp>(result.getOwner());
-  if (!op)
-    return failure();
-  // A row of the table for each position.
-  return AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op.getContext());
+  auto op = cast<PositionalOpInterface>(operand.getOwner());
+  loops = op.getDimSymbols(operand.getOperandNumber());
+  for (int64_t &loop : loops)
+    loop = loop < op.getNumLoops() ? loop : -1;
+  return loops;
+}
+
+static FailureOr<SmallVector<int64_t>> getLoopsOfDims(OpResult result) {
+  auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
+  return getLoopsOfDims(*dps.getTiedOpOperand(result));
 }
 
 /// Whether an operation may be computed anywhere at no cost.
 static bool isFree(Operation *op) { return isa<linalg::FillOp>(op); }
 
+/// Whether tiles of the operation can be computed where they are needed.
 static bool isFusable(Operation *op) {
+  if (op->getNumResults() != 1)
+    return false;
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return isTiledElementwise(linalgOp) || isTiledReduction(linalgOp) ||
            isFree(op);
-  auto table = dyn_cast<SinusoidalOp>(op);
-  return table && table.getNumLoops() > 0;
+  return isa<SinusoidalOp, RopeOp, RotateOp>(op) &&
+         cast<PositionalOpInterface>(op).getNumLoops() > 0;
+}
+
+/// Whether an operation may be the last one of a group.
+static bool isRoot(Operation *op) {
+  if (isa<RopeOp, RotateOp>(op))
+    return op->getNumResults() > 0 &&
+           cast<PositionalOpInterface>(op).getNumLoops() > 0;
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && !isFree(op) && isFusable(op);
 }
 
 static unsigned getNumLoops(Operation *op) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return linalgOp.getNumLoops();
-  return cast<SinusoidalOp>(op).getNumLoops();
+  return cast<PositionalOpInterface>(op).getNumLoops();
 }
 
-/// Whether an iteration's part of the first result has few elements.
+/// The iterations of each loop, where they are known.
+static SmallVector<int64_t> getLoopRanges(DestinationStyleOpInterface op) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
+    return linalgOp.getStaticLoopRanges();
+  SmallVector<int64_t> ranges(getNumLoops(op), ShapedType::kDynamic);
+  OpOperand &init = *op.getDpsInitsMutable().begin();
+  auto type = cast<RankedTensorType>(init.get().getType());
+  for (auto [dim, loop] : llvm::enumerate(*getLoopsOfDims(init)))
+    if (loop >= 0)
+      ranges[loop] = type.getDimSize(dim);
+  return ranges;
+}
+
+/// Whether an iteration's part of the result has few elements.
 bool RowGroup::hasFewElements(const Member &producer) {
   OpResult result = producer.op->getResult(0);
-  FailureOr<AffineMap> map = getResultMap(result);
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(result.getType()).getShape();
   int64_t elements = 1;
-  for (auto [dim, size] :
-       llvm::enumerate(cast<RankedTensorType>(result.getType()).getShape())) {
-    if (dim < map->getNumResults() &&
-        producer.rows[map->getDimPosition(dim)] >= 0)
+  for (auto [size, loop] : llvm::zip_equal(shape, *getLoopsOfDims(result))) {
+    if (loop >= 0 && producer.rows[loop] >= 0)
       continue;
     if (ShapedType::isDynamic(size) || size > kMaxElements)
       return false;
@@ -137,27 +169,33 @@ bool RowGroup::hasFewElements(const Member &producer) {
   return elements <= kMaxElements;
 }
 
-/// Whether a producer, which moves to the root, reads inputs that a result may
-/// overwrite only where the root does: what the same iteration writes.
-bool RowGroup::keepsInPlaceInputs(const Member &producer) {
-  if (!readsInPlaceInput(producer.op))
+/// Whether a producer, which moves to the root, reads of an input that a result
+/// may overwrite only what the same iteration of the root writes.
+bool RowGroup::keepsInPlaceInput(const Member &producer, OpOperand &input) {
+  if (!isInPlaceInput(input.get()))
     return true;
-  auto op = dyn_cast<linalg::LinalgOp>(producer.op);
-  OpOperand *written = root.getDpsInitOperand(0);
-  BlockArgument mine = getInPlaceInput(written->get());
-  const Member &last = members.front();
-  return op && llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-           if (!isInPlaceInput(input->get()))
-             return true;
-           AffineMap read = op.getMatchingIndexingMap(input);
-           AffineMap write = root.getMatchingIndexingMap(written);
-           auto isSameRow = [&](unsigned dim) {
-             return producer.rows[read.getDimPosition(dim)] ==
-                    last.rows[write.getDimPosition(dim)];
-           };
-           return input->get() == mine &&
-                  llvm::all_of(llvm::seq(read.getNumResults()), isSameRow);
-         });
+  FailureOr<SmallVector<int64_t>> read = getLoopsOfDims(input);
+  for (OpOperand &init : root.getDpsInitsMutable()) {
+    FailureOr<SmallVector<int64_t>> written = getLoopsOfDims(init);
+    if (getInPlaceInput(init.get()) != input.get() || failed(read) ||
+        failed(written))
+      continue;
+    auto getRow = [](const Member &member, int64_t loop) {
+      return loop < 0 ? -1 : member.rows[loop];
+    };
+    return llvm::all_of(llvm::zip_equal(*read, *written), [&](auto loops) {
+      return getRow(producer, std::get<0>(loops)) ==
+             getRow(members.front(), std::get<1>(loops));
+    });
+  }
+  return false;
+}
+
+/// Whether the root can write its result over an operand: that needs no memory
+/// on the way.
+bool RowGroup::writesOver(const Member &consumer, OpOperand &operand) {
+  auto op = dyn_cast<linalg::LinalgOp>(root.getOperation());
+  return op && consumer.op == op && findReusableInput(op) == &operand;
 }
 
 /// Adds what computes an operand. Returns whether it is to be fused but has not
@@ -168,21 +206,20 @@ bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
   if (!result || result.getOwner()->getBlock() != root->getBlock() ||
       !isFusable(result.getOwner()) || rejected.contains(result.getOwner()))
     return false;
-  FailureOr<AffineMap> map = getResultMap(result);
-  auto user = dyn_cast<linalg::LinalgOp>(consumer.op);
-  // Positions of a table are given.
-  if (failed(map) || !user)
+  FailureOr<SmallVector<int64_t>> mine = getLoopsOfDims(result);
+  FailureOr<SmallVector<int64_t>> used = getLoopsOfDims(operand);
+  if (failed(mine) || failed(used))
     return false;
-  AffineMap used = user.getMatchingIndexingMap(&operand);
   Member producer{result.getOwner(),
                   SmallVector<int64_t>(getNumLoops(result.getOwner()), -1)};
-  llvm::SmallBitVector unseen(root.getNumLoops());
+  llvm::SmallBitVector unseen(getNumLoops(root));
   for (int64_t row : members.front().rows)
     if (row >= 0)
       unseen.set(row);
-  for (unsigned dim = 0; dim < map->getNumResults(); ++dim)
-    if (int64_t row = consumer.rows[used.getDimPosition(dim)]; row >= 0) {
-      producer.rows[map->getDimPosition(dim)] = row;
+  for (auto [ofUse, loop] : llvm::zip_equal(*used, *mine))
+    if (int64_t row = ofUse < 0 ? -1 : consumer.rows[ofUse];
+        row >= 0 && loop >= 0) {
+      producer.rows[loop] = row;
       unseen.reset(row);
     }
   if (const Member *known = lookup(producer.op)) {
@@ -194,9 +231,11 @@ bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
   } else if (unseen.any()) {
     missing |= unseen;
     return true;
-  } else if (keepsInPlaceInputs(producer) &&
-             (hasFewElements(producer) ||
-              (consumer.op == root && findReusableInput(root) == &operand))) {
+  } else if (llvm::all_of(producer.op->getOpOperands(),
+                          [&](OpOperand &input) {
+                            return keepsInPlaceInput(producer, input);
+                          }) &&
+             (hasFewElements(producer) || writesOver(consumer, operand))) {
     members.push_back(std::move(producer));
   }
   return false;
@@ -248,7 +287,7 @@ void RowGroup::removeUnplaced() {
 
 bool RowGroup::findMembers(const llvm::SmallBitVector &rows,
                            llvm::SmallBitVector &missing) {
-  SmallVector<int64_t> own(root.getNumLoops(), -1);
+  SmallVector<int64_t> own(getNumLoops(root), -1);
   for (unsigned loop : rows.set_bits())
     own[loop] = loop;
   bool isMissing;
@@ -268,16 +307,25 @@ bool RowGroup::findMembers(const llvm::SmallBitVector &rows,
   return isMissing;
 }
 
-bool RowGroup::find() {
-  SmallVector<int64_t> ranges = root.getStaticLoopRanges();
-  llvm::SmallBitVector rows(root.getNumLoops());
-  for (auto [loop, type] : llvm::enumerate(root.getIteratorTypesArray()))
-    if (type == utils::IteratorType::parallel)
-      rows.set(loop);
+/// The loops over rows.
+static llvm::SmallBitVector getRows(DestinationStyleOpInterface root) {
+  llvm::SmallBitVector rows(getNumLoops(root), true);
+  auto op = dyn_cast<linalg::LinalgOp>(root.getOperation());
+  if (!op)
+    return rows;
+  for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (type != utils::IteratorType::parallel)
+      rows.reset(loop);
   // Elements of a row are vectors.
-  AffineMap out = root.getMatchingIndexingMap(root.getDpsInitOperand(0));
-  if (root.getNumParallelLoops() == root.getNumLoops())
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (op.getNumParallelLoops() == op.getNumLoops())
     rows.reset(out.getDimPosition(out.getNumResults() - 1));
+  return rows;
+}
+
+bool RowGroup::find() {
+  SmallVector<int64_t> ranges = getLoopRanges(root);
+  llvm::SmallBitVector rows = getRows(root);
   auto isEnough = [&](const llvm::SmallBitVector &loops) {
     int64_t count = 1;
     for (unsigned loop : loops.set_bits())
@@ -330,7 +378,7 @@ LogicalResult RowGroup::fuse(RewriterBase &rewriter) {
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
   SmallVector<OpFoldResult> sizes;
-  for (unsigned loop = 0; loop < root.getNumLoops(); ++loop)
+  for (unsigned loop = 0; loop < getNumLoops(root); ++loop)
     sizes.push_back(
         rewriter.getIndexAttr(members.front().rows[loop] >= 0 ? 1 : 0));
   options.tilingOptions.setTileSizes(sizes);
@@ -375,13 +423,11 @@ struct FuseRows final : mlir::posenc::impl::PosencFuseRowsPassBase<FuseRows> {
     // The walk begins with the last operation: a group takes operations before
     // the one that is looked at.
     for (Operation *op = body.empty() ? nullptr : &body.back(); op;) {
-      auto root = dyn_cast<linalg::LinalgOp>(op);
       Operation *previous = op->getPrevNode();
-      if (root && root->getNumResults() == 1 && !isFree(root) &&
-          (isTiledElementwise(root) || isTiledReduction(root))) {
-        RowGroup group(root);
+      if (isRoot(op)) {
+        RowGroup group(cast<DestinationStyleOpInterface>(op));
         if (group.find()) {
-          Operation *next = root->getNextNode();
+          Operation *next = op->getNextNode();
           if (failed(group.fuse(rewriter)))
             return signalPassFailure();
           previous = next ? next->getPrevNode() : nullptr;

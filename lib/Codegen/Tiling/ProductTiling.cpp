@@ -90,6 +90,9 @@ private:
   /// Copies a matrix, transposed if it is `swapped`, and converts it to the
   /// type of the destination.
   Value convert(Value source, bool swapped, Value destination);
+  /// Columns of the panels that are given, as many as register tiles have.
+  Value extractGiven(OpFoldResult firstColumn, OpFoldResult depthFrom,
+                     OpFoldResult depth);
   /// Copies a block of B as panels: panels x k x columns of one.
   Value packPanels(Value block, bool swapped, OpFoldResult depth,
                    OpFoldResult columns);
@@ -299,6 +302,26 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
   return branch.getResult(0);
 }
 
+Value ProductTiling::extractGiven(OpFoldResult firstColumn,
+                                  OpFoldResult depthFrom, OpFoldResult depth) {
+  auto type = cast<RankedTensorType>(product.panels.getType());
+  int64_t width = type.getShape().back();
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  OpFoldResult number = affine::makeComposedFoldedAffineApply(
+      b, loc, d0.floorDiv(width), {firstColumn});
+  OpFoldResult within =
+      affine::makeComposedFoldedAffineApply(b, loc, d0 % width, {firstColumn});
+  int64_t staticDepth =
+      getConstantIntValue(depth).value_or(ShapedType::kDynamic);
+  return tensor::ExtractSliceOp::create(
+      b, loc,
+      RankedTensorType::get({staticDepth, tiles.columns},
+                            type.getElementType()),
+      product.panels, ArrayRef<OpFoldResult>{number, depthFrom, within},
+      ArrayRef<OpFoldResult>{attr(1), depth, attr(tiles.columns)},
+      SmallVector<OpFoldResult>(3, attr(1)));
+}
+
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
                              OpFoldResult firstRow, Value panel,
                              OpFoldResult depth) {
@@ -320,6 +343,11 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
         Value rows = extract(left, offsets, sizes);
         Value columns =
             extract(panel, {at, attr(0)}, {attr(1), attr(tiles.columns)});
+        if (getElementTypeOrSelf(columns.getType()) != sum)
+          columns =
+              convert(columns, /*swapped=*/false,
+                      tensor::EmptyOp::create(
+                          b, loc, ArrayRef<int64_t>{1, tiles.columns}, sum));
         Value next =
             linalg::GenericOp::create(
                 b, loc, state[0].getType(), ValueRange{rows, columns}, state[0],
@@ -453,25 +481,39 @@ Value ProductTiling::tile() {
         bool leftSwapped = isSwapped(0, product.m, product.k);
         bool rightSwapped = isSwapped(1, product.k, product.n);
         Value left = extract(product.getOperand(0), product.getMap(0), ranges);
-        Value right = extract(product.getOperand(1), product.getMap(1), ranges);
         if (getElementTypeOrSelf(left.getType()) != sum) {
           left = pack(left, leftSwapped,
                       {tiles.blockRows, tiles.blockReduction}, {rows, depth});
           leftSwapped = false;
         }
-        Value panels = packPanels(right, rightSwapped, depth, columns);
+        Value panels;
+        if (!product.panels) {
+          Value right =
+              extract(product.getOperand(1), product.getMap(1), ranges);
+          panels = packPanels(right, rightSwapped, depth, columns);
+        }
         Value added = forEachPanel(
             columns, state[0],
             [&](Value number, OpFoldResult firstOfPanel, OpFoldResult width,
                 Value all) {
-              Value panel = tensor::ExtractSliceOp::create(
-                  b, loc,
-                  RankedTensorType::get({tiles.blockReduction, tiles.columns},
-                                        sum),
-                  panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
-                  ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
-                                         attr(tiles.columns)},
-                  SmallVector<OpFoldResult>(3, attr(1)));
+              Value panel;
+              if (product.panels) {
+                AffineExpr d0 = b.getAffineDimExpr(0),
+                           d1 = b.getAffineDimExpr(1);
+                panel = extractGiven(
+                    affine::makeComposedFoldedAffineApply(
+                        b, loc, d0 + d1, {firstColumn, firstOfPanel}),
+                    first, depth);
+              } else {
+                panel = tensor::ExtractSliceOp::create(
+                    b, loc,
+                    RankedTensorType::get({tiles.blockReduction, tiles.columns},
+                                          sum),
+                    panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
+                    ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
+                                           attr(tiles.columns)},
+                    SmallVector<OpFoldResult>(3, attr(1)));
+              }
               SmallVector<OpFoldResult> offsets{attr(0), firstOfPanel},
                   sizes{rows, width};
               Value mine = extract(all, offsets, sizes);

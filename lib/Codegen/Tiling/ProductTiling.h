@@ -35,17 +35,28 @@ struct Product {
   unsigned m, n, k;
   /// Whether the operation's second operand has the rows.
   bool isReversed = false;
+  /// The second matrix as panels x k x columns of one, or null. The columns of
+  /// a panel are whole register tiles; what is beyond the last column is read,
+  /// and may be anything.
+  Value panels = nullptr;
 
   Value getOperand(unsigned number) const {
     return op->getOperand(getNumber(number));
   }
   AffineMap getMap(unsigned number) const { return maps[getNumber(number)]; }
+  /// The dimension of the second matrix that has the columns.
+  unsigned getColumnsDim() const {
+    return *getMap(1).getResultPosition(getAffineDimExpr(n, op->getContext()));
+  }
 
 private:
   unsigned getNumber(unsigned number) const {
     return isReversed && number < 2 ? 1 - number : number;
   }
 };
+
+/// The product that an operation is, or failure if it is none that is tiled.
+FailureOr<Product> getProduct(linalg::LinalgOp op);
 
 /// Emits the product in loops over tiles, before which the rewriter stands. The
 /// loop's result is that of the product.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Panels.h"
 #include "ProductTiling.h"
 
 #include "posenc/Codegen/Passes.h"
@@ -27,7 +28,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// The product that an operation is, or why it is none that is tiled here.
-static FailureOr<Product> getProduct(linalg::LinalgOp op) {
+FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
   // Of loops that never run, slices would lie outside of their tensors.
   if (!op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
       llvm::is_contained(op.getStaticLoopRanges(), 0))
@@ -89,6 +90,25 @@ static linalg::GenericOp findUser(const Product &product) {
   return user;
 }
 
+/// The second matrix as panels, or null: of one that `linalg.pack` has made of
+/// it, or of a constant.
+static Value findPanels(RewriterBase &rewriter, const Product &product,
+                        int64_t columns) {
+  Value matrix = product.getOperand(1);
+  unsigned dim = product.getColumnsDim();
+  if (auto unpack = matrix.getDefiningOp<linalg::UnPackOp>())
+    return arePanels(unpack, dim) &&
+                   unpack.getStaticTiles().front() % columns == 0
+               ? unpack.getSource()
+               : Value();
+  DenseElementsAttr elements;
+  if (!matchPattern(matrix, m_Constant(&elements)) || elements.isSplat() ||
+      elements.getType().getRank() != 2)
+    return nullptr;
+  return arith::ConstantOp::create(rewriter, product.op->getLoc(),
+                                   packPanels(elements, dim));
+}
+
 /// Whether the operation is a tile already, as this pass or a schedule leaves
 /// them: in a loop, and of few elements.
 static bool isTile(linalg::LinalgOp op) {
@@ -117,12 +137,15 @@ struct TileContractions final
       if (succeeded(product) && !isTile(op))
         products.push_back(*product);
     });
-    for (const Product &product : products) {
+    if (!products.empty())
+      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+    for (Product &product : products) {
       Type sum =
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));
       unsigned width = sum.getIntOrFloatBitWidth();
-      ContractionTiles tiles = getTiles(product, width);
       rewriter.setInsertionPoint(product.op);
+      product.panels = findPanels(rewriter, product, getColumns(width));
+      ContractionTiles tiles = getTiles(product, width);
       // Tiles of the product then need no memory but the first caches.
       linalg::GenericOp user = findUser(product);
       scf::ForallOp tiled = tileProduct(rewriter, product, tiles);
@@ -135,22 +158,36 @@ struct TileContractions final
   }
 
 private:
+  /// Columns of a register tile of sums of so many bits.
+  int64_t getColumns(unsigned width) const {
+    return 16 * int64_t{vectorBytes} / width;
+  }
+
   ContractionTiles getTiles(const Product &product, unsigned width) const {
     ContractionTiles tiles;
     int64_t bytes = width / 8;
     // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
     tiles.rows = vectorBytes >= 64 ? 8 : 6;
-    tiles.columns = 2 * int64_t{vectorBytes} / bytes;
+    tiles.columns = getColumns(width);
     Type sum = getSumType(getType(product, 2));
     // A block of the result that is not in its memory is scratch, too.
     bool hasScratch = getType(product, 2) != sum || findUser(product);
     linalg::LinalgOp op = product.op;
     int64_t rows = op.getStaticLoopRanges()[product.m];
     bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= kFewRows;
+    // Rows that are left over take as long as a whole tile.
+    if (hasFewRows)
+      for (int64_t count : {tiles.rows, tiles.rows - 1, tiles.rows - 2})
+        if (rows % count == 0) {
+          tiles.rows = count;
+          break;
+        }
     tiles.blockColumns = hasScratch   ? tiles.columns
                          : hasFewRows ? kBlockColumnsOfFew
                                       : kBlockColumns;
-    tiles.blockReduction = kScratchBytes / bytes / tiles.blockColumns;
+    tiles.blockReduction = product.panels
+                               ? kDepthOfPanels
+                               : kScratchBytes / bytes / tiles.blockColumns;
     tiles.blockRows =
         hasScratch ? kScratchBytes / bytes / tiles.columns : kBlockRows;
     // Rows that are extended are copied.
@@ -168,8 +205,12 @@ private:
   /// Bytes that a copy may have: more are not on the stack.
   static constexpr int64_t kScratchBytes = int64_t{64} << 10;
   /// Rows of A that stay in the second cache, and columns of B that are copied
-  /// at a time: more where few rows use them.
-  static constexpr int64_t kBlockRows = 256, kBlockColumns = 64;
+  /// at a time: more where few rows use them. Tiles of 8 and of 6 rows divide
+  /// the block.
+  static constexpr int64_t kBlockRows = 264, kBlockColumns = 64;
   static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
+  /// Of panels that are given, so many rows of a register tile stay in the
+  /// first cache.
+  static constexpr int64_t kDepthOfPanels = 256;
 };
 } // namespace

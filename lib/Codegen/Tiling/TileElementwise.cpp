@@ -212,9 +212,12 @@ struct TileElementwise final
         operations.push_back({op, *getLoops(op)});
     });
     IRRewriter rewriter(&getContext());
-    for (auto &[op, loops] : operations)
+    for (auto &[op, loops] : operations) {
+      if (!loops.reductions.empty())
+        getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
       if (failed(tileOne(rewriter, op, loops)))
         return signalPassFailure();
+    }
   }
 
 private:

@@ -129,6 +129,8 @@ struct TileReductions final
         operations.push_back({op, *loop});
     });
     IRRewriter rewriter(&getContext());
+    if (!operations.empty())
+      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
     for (auto [op, loop] : operations)
       if (failed(tileOne(rewriter, op, loop)))
         return signalPassFailure();

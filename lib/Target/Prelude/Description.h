@@ -16,20 +16,32 @@
  * (lib/Codegen/CPU/EmitDescription.cpp), and the words of a call: the inputs
  * and outputs (an address or a scalar each), then the sizes, then the terms
  * that follow from them, then for each tensor its strides in elements for all
- * dimensions but the last, whose stride is 1, then the address of the memory
- * that chunks share, and last that of the scratch of the first chunk: of a
- * call's workspace as the caller gives it, until the kernel runs. The word of an
- * argument has the argument's number. */
+ * dimensions but the last, whose stride is 1, then those of LastWord. The word
+ * of an argument has the argument's number. */
+
+/* The last words of a call, counted from the end. */
+enum LastWord {
+  /* The address of the scratch of the first chunk; of the call's workspace as
+   * the caller gives it, until the kernel runs. */
+  kScratchWord = 1,
+  /* Of memory that chunks share. */
+  kSharedWord,
+  /* Of memory that all phases share, as large as the kernel says. */
+  kMeasuredWord,
+  /* The number of the phase, or -1, at which the kernel leaves here how large
+   * that memory is; negative if no memory is as large. */
+  kPhaseWord
+};
 
 typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
 
 struct Argument {
-  int64_t name;       /* offset into the names */
-  int64_t code, bits; /* of the element, as in DLPack */
-  int64_t rank;       /* -1: a scalar */
-  int64_t inPlace;    /* of an output: the input it may be, or -1 */
-  int64_t strides;    /* the word of the first */
-  int64_t dims;       /* the number of the first */
+  int64_t name;        /* offset into the names */
+  int64_t code, bits;  /* of the element, as in DLPack */
+  int64_t rank;        /* -1: a scalar */
+  int64_t inPlace;     /* of an output: the input it may be, or -1 */
+  int64_t strides;     /* the word of the first */
+  int64_t dims;        /* the number of the first */
   int64_t isShapeOnly; /* of an input: its elements are never read */
 };
 
@@ -70,11 +82,21 @@ struct Relation {
 #define CPU_FAMILY_SHIFT 32
 #define CPU_FEATURE_BITS 0xffffffffll
 
+/* What one variant does in a call. */
+struct Kernel {
+  Packed packed;
+  int64_t chunkedBy; /* as below */
+  /* 0: one, of chunks. Bit p: whether phase p has chunks that may run at the
+   * same time; else it has one. At most 63. */
+  int64_t numPhases, parallelPhases;
+  int64_t isMeasured; /* whether kMeasuredWord is used */
+};
+
 struct Variant {
   /* Bits of CpuFeature in Codegen/CInterface.h, and the family that the variant
    * is tuned for; 0: for any. */
   int64_t cpuFeatures;
-  Packed packed;
+  const struct Kernel *kernel;
 };
 
 struct Work;
@@ -94,7 +116,7 @@ struct Description {
   const struct Relation *relations;
   RunShared runShared; /* NULL: chunks share nothing on the stack */
   int64_t numInputs, numOutputs, numSizes, numWords, numVariants;
-  int64_t isChunked, numBounds, numTerms, numRelations;
+  int64_t numBounds, numTerms, numRelations;
   int64_t hasWorkspace;
   /* In the workspace, of any variant: what all chunks share, and what each has
    * of its own; multiples of kWorkspaceAlign. */
@@ -104,8 +126,8 @@ struct Description {
 enum { kWorkspaceAlign = 64 };
 
 /* What tells how much work there is to be split: all that is written, or, of
- * updates of a cache, what is new. */
-enum { kNotChunked, kByOutputs, kByInputs };
+ * updates of a cache, what is new, or all that is read and written. */
+enum { kNotChunked, kByOutputs, kByInputs, kByAll };
 
 /* What entries return; createHeader explains them to users. */
 enum {
@@ -125,6 +147,11 @@ enum {
   kNoGpu,
   kGpuFailed
 };
+
+static inline int64_t *getLastWord(const struct Description *description,
+                                   int64_t *words, enum LastWord which) {
+  return &words[description->numWords - (int64_t)which];
+}
 
 static inline int64_t getNumArguments(const struct Description *description) {
   return description->numInputs + description->numOutputs;

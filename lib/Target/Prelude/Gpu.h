@@ -65,7 +65,8 @@ void release(struct GpuCall *gpu, uint64_t address) {
 
 /* Runs the host's code, which launches what is in the words. */
 static int32_t runGpu(struct GpuCall *gpu) {
-  gpu->call->description->variants[0].packed(gpu->call->words, (int64_t)gpu, 0);
+  gpu->call->description->variants[0].kernel->packed(gpu->call->words,
+                                                     (int64_t)gpu, 0);
   return gpu->code;
 }
 

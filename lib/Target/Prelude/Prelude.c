@@ -43,7 +43,7 @@ void runShared(struct Work *work, int64_t *word) __asm__("posenc.run_shared");
 void runSmallShared(struct Work *work,
                     int64_t *word) __asm__("posenc.run_small_shared");
 int64_t getWorkspace(const struct Description *description,
-                     const int64_t *words) __asm__("posenc.get_workspace");
+                     int64_t *words) __asm__("posenc.get_workspace");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
 int32_t launchTensors(const struct Description *description,
@@ -59,8 +59,9 @@ void setParallelFor(ParallelFor parallelFor, void *context) {
 }
 
 struct Work {
-  Packed packed;
-  const int64_t *words;
+  const struct Description *description;
+  const struct Kernel *kernel;
+  int64_t *words;
   int64_t numChunks;
 };
 
@@ -74,7 +75,7 @@ static void finishStores(void) {
 
 static void runChunk(void *arg, int64_t chunk) {
   const struct Work *work = arg;
-  work->packed(work->words, chunk, work->numChunks);
+  work->kernel->packed(work->words, chunk, work->numChunks);
   finishStores();
 }
 
@@ -101,7 +102,7 @@ static void runThread(void *arg) {
   int64_t step = omp_get_num_threads();
   for (int64_t chunk = omp_get_thread_num(); chunk < work->numChunks;
        chunk += step)
-    work->packed(work->words, chunk, work->numChunks);
+    work->kernel->packed(work->words, chunk, work->numChunks);
   finishStores();
 }
 #endif
@@ -125,16 +126,30 @@ static void runAll(struct Work *work) {
   }
 #endif
   work->numChunks = 1;
-  work->packed(work->words, 0, 1);
+  work->kernel->packed(work->words, 0, 1);
   finishStores();
 }
 
-/* The chunks leave something in memory, and one more finishes it. */
+/* Runs all chunks, of one phase after the other. */
+static void runPhases(struct Work *work) {
+  const struct Kernel *kernel = work->kernel;
+  if (kernel->numPhases == 0) {
+    runAll(work);
+    return;
+  }
+  int64_t numChunks = work->numChunks;
+  int64_t *phase = getLastWord(work->description, work->words, kPhaseWord);
+  for (int64_t i = 0; i < kernel->numPhases; ++i) {
+    *phase = i;
+    work->numChunks = kernel->parallelPhases >> i & 1 ? numChunks : 1;
+    runAll(work);
+  }
+}
+
 static inline __attribute__((always_inline)) void
 runWith(struct Work *work, int64_t *word, char *shared) {
   *word = (int64_t)(uintptr_t)shared;
-  runAll(work);
-  work->packed(work->words, work->numChunks, work->numChunks);
+  runPhases(work);
 }
 
 /* Apart, so that only kernels that need it have so large a frame. */
@@ -149,21 +164,20 @@ void runSmallShared(struct Work *work, int64_t *word) {
 }
 
 /* The best variant that the CPU can run, or NULL. */
-static const struct Variant *
-findVariant(const struct Description *description) {
+static const struct Kernel *findKernel(const struct Description *description) {
   int64_t best =
       chooseVariant(description->variants, description->numVariants, findCpu());
-  return best < 0 ? NULL : &description->variants[best];
+  return best < 0 ? NULL : description->variants[best].kernel;
 }
 
-/* The bytes that tell how much work there is: those of the outputs, or of the
- * inputs that no output may be. */
+/* The bytes that tell how much work there is: those of the outputs, of the
+ * inputs that no output may be, or of both. */
 static int64_t getWorkBytes(const struct Description *description,
-                            const int64_t *words) {
-  int isByInputs = description->isChunked == kByInputs;
+                            const struct Kernel *kernel, const int64_t *words) {
   int64_t numArguments = getNumArguments(description);
-  int64_t first = isByInputs ? 0 : description->numInputs;
-  int64_t end = isByInputs ? description->numInputs : numArguments;
+  int64_t first = kernel->chunkedBy == kByOutputs ? description->numInputs : 0;
+  int64_t end =
+      kernel->chunkedBy == kByInputs ? description->numInputs : numArguments;
   uint64_t total = 0;
   for (int64_t i = first; i < end; ++i) {
     const struct Argument *argument = &description->arguments[i];
@@ -178,30 +192,41 @@ static int64_t getWorkBytes(const struct Description *description,
 
 /* The most chunks of a call with these sizes. */
 static int64_t getNumChunks(const struct Description *description,
-                            const int64_t *words) {
-  if (!description->isChunked)
+                            const struct Kernel *kernel, const int64_t *words) {
+  if (!kernel->chunkedBy)
     return 1;
   int64_t most = description->hasWorkspace ? MAX_WORKSPACE_CHUNKS : MAX_CHUNKS;
-  int64_t count = getWorkBytes(description, words) / BYTES_PER_CHUNK;
+  int64_t count = getWorkBytes(description, kernel, words) / BYTES_PER_CHUNK;
   return count < 1 ? 1 : count > most ? most : count;
 }
 
 /* The bytes of a workspace for calls with the sizes that are in the words. */
-int64_t getWorkspace(const struct Description *description,
-                     const int64_t *words) {
+int64_t getWorkspace(const struct Description *description, int64_t *words) {
   int64_t numArguments = getNumArguments(description);
-  int64_t numChunks = getNumChunks(description, words);
+  const struct Kernel *kernel = findKernel(description);
+  if (!kernel)
+    return 0; /* the call refuses it */
+  int64_t numChunks = getNumChunks(description, kernel, words);
   for (int64_t i = 0; i < description->numSizes; ++i) {
     if (description->sizes[i] != -1)
       numChunks = MAX_WORKSPACE_CHUNKS; /* it may follow from a scalar */
     else if (words[numArguments + i] < 0)
-      return 0; /* the call refuses it */
+      return 0; /* as above */
   }
-  return getWorkspaceBytes(description, numChunks);
+  int64_t measured = 0;
+  if (kernel->isMeasured) {
+    struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
+    if (bindTerms(&call))
+      return 0; /* as above */
+    measured = measure(description, kernel, words);
+    if (measured < 0)
+      return 0;
+  }
+  return getWorkspaceBytes(description, numChunks, measured);
 }
 
 /* Runs the kernel on what is in the words, if its memory is as it should. */
-static int32_t run(struct Call *call, const struct Variant *variant) {
+static int32_t run(struct Call *call, const struct Kernel *kernel) {
   const struct Description *description = call->description;
   int64_t outputBytes;
   int32_t code = checkMemory(call, &outputBytes);
@@ -209,27 +234,29 @@ static int32_t run(struct Call *call, const struct Variant *variant) {
     code = checkIndices(call);
   if (code || outputBytes == 0)
     return code;
-  int64_t numChunks = getNumChunks(description, call->words);
+  int64_t numChunks = getNumChunks(description, kernel, call->words);
   if (description->hasWorkspace) {
-    code = bindWorkspace(call, getWorkspaceBytes(description, numChunks));
+    int64_t measured = measure(description, kernel, call->words);
+    if (measured < 0)
+      return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
+    code = bindWorkspace(
+        call, getWorkspaceBytes(description, numChunks, measured), measured);
     if (code)
       return code;
   }
-  struct Work work = {variant->packed, call->words, numChunks};
-  if (description->runShared) {
-    description->runShared(&work, &call->words[description->numWords - 2]);
-    return kOk;
-  }
-  runAll(&work);
-  if (description->sharedBytes)
-    work.packed(work.words, work.numChunks, work.numChunks);
+  struct Work work = {description, kernel, call->words, numChunks};
+  if (description->runShared)
+    description->runShared(&work,
+                           getLastWord(description, call->words, kSharedWord));
+  else
+    runPhases(&work);
   return kOk;
 }
 
 /* The words have all but the strides. */
 int32_t launch(const struct Description *description, int64_t *words) {
-  const struct Variant *variant = findVariant(description);
-  if (!variant)
+  const struct Kernel *kernel = findKernel(description);
+  if (!kernel)
     return kCpu;
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (description->sizes[i] >= -1 && words[getSizeWord(description, i)] < 0)
@@ -241,18 +268,18 @@ int32_t launch(const struct Description *description, int64_t *words) {
   for (int64_t i = 0; i < getNumArguments(description); ++i)
     if (description->arguments[i].rank >= 0)
       setContiguous(description, &description->arguments[i], words);
-  return run(&call, variant);
+  return run(&call, kernel);
 }
 
 static int32_t runTensors(struct Call *call, const int64_t *arguments) {
-  const struct Variant *variant = findVariant(call->description);
-  if (!variant)
+  const struct Kernel *kernel = findKernel(call->description);
+  if (!kernel)
     return fail(call, kCpu,
                 "the CPU lacks an instruction set that the library was "
                 "compiled for",
                 NULL);
   int32_t code = bindArguments(call, arguments);
-  return code ? code : run(call, variant);
+  return code ? code : run(call, kernel);
 }
 
 /* The arguments are DLTensor pointers and scalars; there is room for the

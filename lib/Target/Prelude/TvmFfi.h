@@ -78,7 +78,7 @@ static int32_t unpackScalar(struct Call *call, int64_t number,
 static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
                                int64_t *bytes) {
   const struct Tensor *tensor = getTensor(any);
-  int64_t *word = &call->words[call->description->numWords - 1];
+  int64_t *word = getLastWord(call->description, call->words, kScratchWord);
   *word = *bytes = 0;
   call->workspaceBytes = bytes;
   if (any->type == kFfiNone)

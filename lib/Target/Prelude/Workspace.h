@@ -12,19 +12,32 @@
 #include "Report.h"
 #include "View.h"
 
-/* What so many chunks need, with room to align it. */
+/* The bytes that all phases of a call share, or a negative number if no memory
+ * has as many. */
+static int64_t measure(const struct Description *description,
+                       const struct Kernel *kernel, int64_t *words) {
+  int64_t *phase = getLastWord(description, words, kPhaseWord);
+  if (!kernel->isMeasured)
+    return 0;
+  *phase = -1;
+  kernel->packed(words, 0, 1);
+  return *phase;
+}
+
+/* What so many chunks need besides `measured` bytes, with room to align it. */
 static int64_t getWorkspaceBytes(const struct Description *description,
-                                 int64_t numChunks) {
-  int64_t bytes =
-      description->sharedBytes + numChunks * description->scratchBytes;
+                                 int64_t numChunks, int64_t measured) {
+  int64_t bytes = description->sharedBytes +
+                  numChunks * description->scratchBytes + measured;
   return bytes ? bytes + kWorkspaceAlign - 1 : 0;
 }
 
 /* Checks the workspace, of which a call needs so many bytes, and divides it
- * into what chunks share and what each has. */
-static int32_t bindWorkspace(struct Call *call, int64_t bytes) {
+ * into what chunks share, what phases share, and what each chunk has. */
+static int32_t bindWorkspace(struct Call *call, int64_t bytes,
+                             int64_t measured) {
   const struct Description *description = call->description;
-  int64_t *scratch = &call->words[description->numWords - 1];
+  int64_t *scratch = getLastWord(description, call->words, kScratchWord);
   uint64_t begin = (uint64_t)*scratch;
   if (bytes == 0)
     return kOk;
@@ -46,8 +59,10 @@ static int32_t bindWorkspace(struct Call *call, int64_t bytes) {
       return fail(call, kOverlap, "the workspace overlaps %n", VALUES(i));
   }
   begin = (begin + kWorkspaceAlign - 1) / kWorkspaceAlign * kWorkspaceAlign;
-  call->words[description->numWords - 2] = (int64_t)begin;
-  *scratch = (int64_t)begin + description->sharedBytes;
+  *getLastWord(description, call->words, kSharedWord) = (int64_t)begin;
+  begin += (uint64_t)description->sharedBytes;
+  *getLastWord(description, call->words, kMeasuredWord) = (int64_t)begin;
+  *scratch = (int64_t)begin + measured;
   return kOk;
 }
 

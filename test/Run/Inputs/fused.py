@@ -8,6 +8,7 @@
 """fused.py POSENC-COMPILE FOLDER: norms, softmax, sums with tables, products with
 what follows them, and programs in which fusion would be wrong."""
 
+import ctypes
 import sys
 
 import numpy as np
@@ -313,10 +314,46 @@ def layers():
                     [x, g, wq, wk, wv, wo, positions], [expected], 3e-6, [0])
 
 
+def workspaces():
+    """Sizes whose product no memory has are refused, not multiplied."""
+    text = f"""
+func.func @f(%x: {M}, %w: {M}, %init: {V}) -> {V} {{{SIZES}
+  %m = tensor.dim %x, %c0 : {M}
+  %n = tensor.dim %w, %c1 : {M}
+  %e = tensor.empty(%m, %n) : {M}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {M}) -> {M}
+  %p = linalg.matmul ins(%x, %w : {M}, {M}) outs(%f : {M}) -> {M}
+  %r = linalg.reduce {{ arith.addf }} ins(%p : {M}) outs(%init : {V}) dimensions = [0]
+  return %r : {V}
+}}"""
+    m, k, n = 400, 7, 300
+    x, w, init = floats(m, k), floats(k, n), floats(n)
+    suite.check("sums of a product", text, [x, w, init],
+                [init + (x.astype(np.float64) @ w).sum(0)], 3e-6)
+    library = suite.compile("large", text, "host")
+    measure = library.symbol("f_workspace")
+    measure.restype = ctypes.c_int64
+
+    def get_bytes(rows, columns):
+        sizes = {"in0_dim0": rows, "in0_dim1": k, "in1_dim1": columns}
+        return measure(*(ctypes.c_int64(sizes[name]) for name in library.function["sizes"]))
+
+    for rows, columns in ((1 << 40, 1 << 40), (1 << 31, 1 << 31), (1 << 33, 1 << 33)):
+        suite.count += 1
+        if get_bytes(rows, columns) != 0:
+            suite.wrong += 1
+            print(f"workspace for {rows}x{columns}: {get_bytes(rows, columns)}")
+    suite.count += 1
+    if not m * n * 4 <= get_bytes(m, n) < m * n * 4 + (1 << 20):
+        suite.wrong += 1
+        print(f"workspace of {get_bytes(m, n)} bytes")
+
+
 norms()
 tables()
 products()
 short_sums()
 hazards()
 layers()
+workspaces()
 suite.finish()

@@ -43,8 +43,8 @@ class Library:
         self.prefix = prefix
         metadata = getattr(self.code, prefix + "_metadata")
         metadata.restype = ctypes.c_char_p
-        functions = json.loads(metadata())["functions"]
-        self.function, = (one for one in functions if one["name"] == "f")
+        self.functions = json.loads(metadata())["functions"]
+        self.function, = (one for one in self.functions if one["name"] == "f")
 
     def symbol(self, name):
         return getattr(self.code, f"{self.prefix}_{name}")
@@ -64,7 +64,8 @@ class Library:
             if runs_in_place and source is not None:
                 outputs.append(arrays[source])
                 continue
-            shape = [sizes[dim] if isinstance(dim, str) else dim for dim in one["shape"]]
+            shape = [eval(dim, {}, sizes) if isinstance(dim, str) else dim
+                     for dim in one["shape"]]
             outputs.append(np.full(shape, 77, TYPES[one["dtype"]]))
         numbers = [ctypes.c_int64(sizes[name]) for name in self.function["sizes"]]
         arguments = [ctypes.c_void_p(array.ctypes.data) for array in arrays + outputs]

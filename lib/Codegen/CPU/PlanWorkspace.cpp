@@ -1,0 +1,222 @@
+//===- PlanWorkspace.cpp - memory of what kernels compute between -*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel never allocates: tensors that one loop leaves for the next are parts
+// of one buffer that the caller brings. The kernel itself says how large that
+// has to be, from the sizes of its arguments, with the same code that divides
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VectorTarget.h"
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCPLANWORKSPACEPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// So much is on the stack of the caller's thread.
+static constexpr int64_t kMaxStackBytes = int64_t{32} << 10;
+static constexpr int64_t kAlignment = 64;
+/// More than any memory has, and half of what an index counts.
+static constexpr int64_t kMaxBytes = int64_t{1} << 62;
+
+static int64_t getElementBytes(MemRefType type) {
+  return type.getElementType().isIndex()
+             ? 8
+             : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+/// The bytes of a buffer of static shape, in whole lines, or nothing if the
+/// shape is dynamic or the buffer too large.
+static std::optional<int64_t> getStaticBytes(MemRefType type) {
+  if (!type.hasStaticShape())
+    return std::nullopt;
+  std::optional<int64_t> bytes = getElementBytes(type);
+  for (int64_t size : type.getShape())
+    if (bytes)
+      bytes = llvm::checkedMul(*bytes, size);
+  if (!bytes || *bytes > kMaxBytes)
+    return std::nullopt;
+  return llvm::alignTo(*bytes, kAlignment);
+}
+
+/// Whether a size follows from those of the function's tensors alone: it is
+/// known before the function does anything.
+static bool isKnown(Value size) {
+  if (isa<BlockArgument>(size))
+    return false;
+  Operation *op = size.getDefiningOp();
+  if (isa<memref::DimOp>(op))
+    return isa<BlockArgument>(op->getOperand(0)) && isKnown(op->getOperand(1));
+  return isPure(op) && op->getNumRegions() == 0 &&
+         llvm::none_of(op->getOperandTypes(), llvm::IsaPred<MemRefType>) &&
+         llvm::all_of(op->getOperands(), isKnown);
+}
+
+static bool isPlanned(memref::AllocOp alloc) {
+  MemRefType type = alloc.getType();
+  return type.getLayout().isIdentity() && !type.getMemorySpace() &&
+         type.getElementType().isIntOrIndexOrFloat() &&
+         alloc.getSymbolOperands().empty() &&
+         (!type.hasStaticShape() || getStaticBytes(type)) &&
+         llvm::all_of(alloc.getDynamicSizes(), isKnown);
+}
+
+namespace {
+/// Adds up the bytes of buffers, and whether a sum or product had more than 64
+/// bits.
+class ByteCounter {
+public:
+  ByteCounter(RewriterBase &rewriter, Location loc)
+      : rewriter(rewriter), loc(loc), total(constant(0)) {}
+
+  /// Adds a buffer, and returns where it begins.
+  Value add(memref::AllocOp alloc) {
+    Value bytes = constant(getElementBytes(alloc.getType()));
+    for (int64_t size : alloc.getType().getShape())
+      if (!ShapedType::isDynamic(size))
+        bytes = multiply(bytes, constant(size));
+    for (Value size : alloc.getDynamicSizes())
+      bytes = multiply(bytes, size);
+    Value most = constant(kMaxBytes);
+    limit(bytes, most);
+    Value begin = total;
+    Value rest = constant(kAlignment - 1);
+    Value lines = arith::DivUIOp::create(
+        rewriter, loc, arith::AddIOp::create(rewriter, loc, bytes, rest),
+        constant(kAlignment));
+    total = arith::AddIOp::create(
+        rewriter, loc, total,
+        arith::MulIOp::create(rewriter, loc, lines, constant(kAlignment)));
+    limit(total, most);
+    return begin;
+  }
+
+  /// All bytes, as i64, or -1.
+  Value finish() {
+    Value i64 =
+        arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), total);
+    if (!isTooLarge)
+      return i64;
+    Value none =
+        arith::ConstantIntOp::create(rewriter, loc, rewriter.getI64Type(), -1);
+    return arith::SelectOp::create(rewriter, loc, isTooLarge, none, i64);
+  }
+
+private:
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  }
+  Value multiply(Value a, Value b) {
+    auto product = arith::MulUIExtendedOp::create(rewriter, loc, a, b);
+    require(arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne,
+                                  product.getHigh(), constant(0)));
+    return product.getLow();
+  }
+  void limit(Value bytes, Value most) {
+    require(arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ugt,
+                                  bytes, most));
+  }
+  void require(Value wrong) {
+    isTooLarge =
+        isTooLarge
+            ? Value(arith::OrIOp::create(rewriter, loc, isTooLarge, wrong))
+            : wrong;
+  }
+
+  RewriterBase &rewriter;
+  Location loc;
+  Value total, isTooLarge;
+};
+
+struct PlanWorkspace final
+    : mlir::posenc::impl::PosencPlanWorkspacePassBase<PlanWorkspace> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FunctionOpInterface function = getOperation();
+    auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+    if (!abi || function.isExternal() ||
+        !llvm::hasSingleElement(function.getFunctionBody()) ||
+        function->hasAttr(PosencDialect::kMeasuredAttrName))
+      return;
+    Block &body = function.getFunctionBody().front();
+    SmallVector<memref::AllocOp> allocs(body.getOps<memref::AllocOp>());
+    // Sizes that scalars give are not known when memory is asked for.
+    bool hasScalarSizes =
+        llvm::any_of(abi.getSizes(), [](int64_t size) { return size >= 0; });
+    // A module that was lowered further already frees its buffers itself.
+    bool isFreed =
+        function.walk([](memref::DeallocOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (allocs.empty() || hasScalarSizes || isFreed ||
+        !llvm::all_of(allocs, isPlanned))
+      return;
+
+    IRRewriter rewriter(&getContext());
+    std::optional<int64_t> onStack = 0;
+    for (memref::AllocOp alloc : allocs) {
+      std::optional<int64_t> bytes = getStaticBytes(alloc.getType());
+      onStack = onStack && bytes && *onStack + *bytes <= kMaxStackBytes
+                    ? std::optional(*onStack + *bytes)
+                    : std::nullopt;
+    }
+    if (onStack) {
+      for (memref::AllocOp alloc : allocs) {
+        rewriter.setInsertionPoint(alloc);
+        Operation *buffer = rewriter.replaceOpWithNewOp<memref::AllocaOp>(
+            alloc, alloc.getType(), rewriter.getI64IntegerAttr(kAlignment));
+        buffer->setAttr(kSharedAttrName, rewriter.getUnitAttr());
+      }
+      return;
+    }
+
+    Location loc = function.getLoc();
+    unsigned number = function.getNumArguments();
+    auto bytes = MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type());
+    auto control = MemRefType::get({1}, rewriter.getI64Type());
+    if (failed(function.insertArgument(number, bytes, {}, loc)) ||
+        failed(function.insertArgument(number + 1, control, {}, loc)))
+      return signalPassFailure();
+    function->setAttr(PosencDialect::kMeasuredAttrName, rewriter.getUnitAttr());
+    function->setAttr(PosencDialect::kWorkspaceAttrName,
+                      rewriter.getUnitAttr());
+    rewriter.setInsertionPoint(allocs.front());
+    ByteCounter counter(rewriter, loc);
+    for (memref::AllocOp alloc : allocs) {
+      rewriter.setInsertionPoint(alloc);
+      Value begin = counter.add(alloc);
+      Operation *view = rewriter.replaceOpWithNewOp<memref::ViewOp>(
+          alloc, alloc.getType(), function.getArgument(number), begin,
+          alloc.getDynamicSizes());
+      rewriter.setInsertionPointAfter(view);
+    }
+    Value total = counter.finish();
+    Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    // Whoever splits the function into phases lets only one do this.
+    memref::StoreOp::create(rewriter, loc, total,
+                            function.getArgument(number + 1), zero);
+  }
+};
+} // namespace

@@ -1,0 +1,93 @@
+//===- plan-workspace.mlir - memory between the loops of a kernel ---------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --split-input-file \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-plan-workspace))' | FileCheck %s
+// RUN: posenc-opt %s --split-input-file \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-plan-workspace,posenc-split-chunks))' \
+// RUN:   | FileCheck %s --check-prefix=SPLIT
+
+// Buffers follow each other, in whole lines; products are checked.
+// CHECK-LABEL: func.func @dynamic
+// CHECK-SAME: (%[[X:.*]]: memref<?x?xf32>, %[[O:.*]]: memref<?x?xf32>, %[[W:.*]]: memref<?xi8>, %[[B:.*]]: memref<1xi64>)
+// CHECK-SAME: posenc.measured, posenc.workspace
+// CHECK: arith.mului_extended
+// CHECK: memref.view %[[W]][%c0{{.*}}][%{{.*}}, %{{.*}}] : memref<?xi8> to memref<?x?xf32>
+// CHECK: memref.view %[[W]][%{{.*}}][%{{.*}}] : memref<?xi8> to memref<?x3xf16>
+// CHECK: %[[TOTAL:.*]] = arith.select
+// CHECK: memref.store %[[TOTAL]], %[[B]]
+// CHECK-NOT: memref.alloc
+// SPLIT-LABEL: func.func @dynamic
+// SPLIT-SAME: posenc.phases = array<i1: true, true>
+// SPLIT: %[[PHASE:.*]] = memref.load
+// SPLIT: %[[ASKED:.*]] = arith.cmpi eq, %[[PHASE]], %c-1
+// SPLIT-NEXT: scf.if %[[ASKED]] {
+// SPLIT-NEXT: memref.store
+#abi = #posenc.abi<inputs = [#posenc.arg<"x", tensor<?x?xf32>, [0, 1]>], outputs = [#posenc.arg<"o", tensor<?x?xf32>, [0, 1]>], sizes = [-1, -1], in_place = [-1]>
+func.func @dynamic(%x: memref<?x?xf32>, %o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %h = arith.constant 1.0 : f16
+  %m = memref.dim %x, %c0 : memref<?x?xf32>
+  %n = memref.dim %x, %c1 : memref<?x?xf32>
+  %a = memref.alloc(%m, %n) : memref<?x?xf32>
+  %b = memref.alloc(%m) : memref<?x3xf16>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %a[%i, %c0] : memref<?x?xf32>
+    memref.store %h, %b[%i, %c0] : memref<?x3xf16>
+  }
+  scf.forall (%i) in (%m) {
+    %y = memref.load %a[%i, %c0] : memref<?x?xf32>
+    memref.store %y, %o[%i, %c0] : memref<?x?xf32>
+  }
+  return
+}
+
+// -----
+
+// Little is on the stack, where phases share it.
+// CHECK-LABEL: func.func @small
+// CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<64xf32>
+// SPLIT-LABEL: func.func @small
+// SPLIT-SAME: posenc.shared = 256 : i64
+// SPLIT-NOT: memref.alloc
+// SPLIT: return
+#abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"o", tensor<64xf32>, []>], sizes = [], in_place = [-1]>
+func.func @small(%o: memref<64xf32>) attributes {posenc.abi = #abi} {
+  %f = arith.constant 1.0 : f32
+  %a = memref.alloc() : memref<64xf32>
+  scf.forall (%i) in (64) {
+    memref.store %f, %a[%i] : memref<64xf32>
+  }
+  scf.forall (%i) in (64) {
+    %y = memref.load %a[%i] : memref<64xf32>
+    memref.store %y, %o[%i] : memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+// A size that is read from memory is not known before.
+// CHECK-LABEL: func.func @unknown
+// CHECK-NOT: posenc.workspace
+// CHECK: memref.alloc
+#abi = #posenc.abi<inputs = [#posenc.arg<"x", tensor<1xi64>, []>], outputs = [#posenc.arg<"o", tensor<64xf32>, []>], sizes = [], in_place = [-1]>
+func.func @unknown(%x: memref<1xi64>, %o: memref<64xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %l = memref.load %x[%c0] : memref<1xi64>
+  %n = arith.index_cast %l : i64 to index
+  %a = memref.alloc(%n) : memref<?xf32>
+  memref.store %f, %a[%c0] : memref<?xf32>
+  %y = memref.load %a[%c0] : memref<?xf32>
+  memref.store %y, %o[%c0] : memref<64xf32>
+  memref.dealloc %a : memref<?xf32>
+  return
+}
