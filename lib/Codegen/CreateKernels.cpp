@@ -31,38 +31,51 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The inputs whose memory a result may have, if nothing reads them afterwards.
-static SmallVector<BlockArgument> findOverwritable(OpResult result) {
-  SmallVector<BlockArgument> found;
-  auto append = dyn_cast<KvAppendOp>(result.getOwner());
-  if (!append) {
-    findSources(result, found);
-    llvm::erase_if(found,
-                   [&](BlockArgument it) { return !canWriteOver(result, it); });
-    return found;
-  }
-  // Of new rows of caches, the cache.
-  OpOperand *cache = append.getTiedOpOperand(result);
-  auto input = dyn_cast<BlockArgument>(cache->get());
-  if (input && llvm::all_of(input.getUses(), [&](OpOperand &use) {
-        return isa<tensor::DimOp>(use.getOwner()) || &use == cache;
-      }))
-    found.push_back(input);
-  return found;
+/// The operand whose memory a result may have: of a rotation, which reads a row
+/// before it writes it, the input, and of new rows of caches the cache.
+static OpOperand *getSource(OpResult result) {
+  Operation *op = result.getOwner();
+  if (isa<RopeOp, RotateOp>(op))
+    return &op->getOpOperand(result.getResultNumber());
+  if (auto append = dyn_cast<KvAppendOp>(op))
+    return append.getTiedOpOperand(result);
+  return nullptr;
 }
 
-/// The input that an output may be, or -1.
+/// The input that an elementwise result may overwrite, or -1.
+static int64_t findOverwritten(linalg::LinalgOp op, ArgAttr output,
+                               ArrayRef<ArgAttr> inputs) {
+  for (Value operand : op.getDpsInputs()) {
+    auto input = dyn_cast<BlockArgument>(operand);
+    if (input && isa<FunctionOpInterface>(input.getOwner()->getParentOp()) &&
+        inputs[input.getArgNumber()].getType() == output.getType() &&
+        inputs[input.getArgNumber()].getSizes() == output.getSizes() &&
+        canWriteOver(op, input))
+      return input.getArgNumber();
+  }
+  return -1;
+}
+
+/// The input that an output may be, if nothing else reads it; else -1.
 static int64_t findPartner(Value value, ArgAttr output,
                            ArrayRef<ArgAttr> inputs) {
   auto result = dyn_cast<OpResult>(value);
-  if (!result)
+  if (auto op = value.getDefiningOp<linalg::LinalgOp>())
+    return findOverwritten(op, output, inputs);
+  OpOperand *source = result ? getSource(result) : nullptr;
+  auto input = source ? dyn_cast<BlockArgument>(source->get()) : nullptr;
+  if (!input || !isa<FunctionOpInterface>(input.getOwner()->getParentOp()) ||
+      inputs[input.getArgNumber()].getType() != output.getType() ||
+      inputs[input.getArgNumber()].getSizes() != output.getSizes())
     return -1;
-  for (BlockArgument input : findOverwritable(result))
-    if (isa<FunctionOpInterface>(input.getOwner()->getParentOp()) &&
-        inputs[input.getArgNumber()].getType() == output.getType() &&
-        inputs[input.getArgNumber()].getSizes() == output.getSizes())
-      return input.getArgNumber();
-  return -1;
+  auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
+  bool readsInits =
+      cast<PositionalOpInterface>(result.getOwner()).readsDestinations();
+  bool isOnlyUse = llvm::all_of(input.getUses(), [&](OpOperand &use) {
+    return isa<tensor::DimOp>(use.getOwner()) || &use == source ||
+           (use.getOwner() == dps && dps.isDpsInit(&use) && !readsInits);
+  });
+  return isOnlyUse ? static_cast<int64_t>(input.getArgNumber()) : -1;
 }
 
 /// Constants become data of the library: all elements, of a splat, too.

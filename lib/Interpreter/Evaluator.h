@@ -68,6 +68,8 @@ std::optional<LogicalResult> evaluateAttention(Operation *op,
 std::optional<LogicalResult> evaluateTensor(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateArith(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateLinalg(Operation *op, Evaluator &values);
+/// Those that pad, concatenate and pack.
+std::optional<LogicalResult> evaluateRelayout(Operation *op, Evaluator &values);
 /// Structured operations that only move elements, and all of them.
 std::optional<LogicalResult> evaluateMoves(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateStructured(Operation *op,

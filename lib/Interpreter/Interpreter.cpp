@@ -175,7 +175,7 @@ static LogicalResult checkOperands(Operation *op, Evaluator &values) {
 
 static LogicalResult evaluate(Operation *op, Evaluator &values) {
   // What only moves elements may move those, too.
-  for (auto kind : {evaluateTensor, evaluateMoves})
+  for (auto kind : {evaluateTensor, evaluateRelayout, evaluateMoves})
     if (std::optional<LogicalResult> result = kind(op, values))
       return *result;
   if (failed(checkOperands(op, values)))

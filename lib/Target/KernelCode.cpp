@@ -148,18 +148,6 @@ static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
   return std::nullopt;
 }
 
-/// The module as code for CPUs would be, or nothing if there can be none. Says
-/// nothing.
-static OwningOpRef<ModuleOp> lowerSilently(ModuleOp module,
-                                           const TargetSpec &target) {
-  ScopedDiagnosticHandler silence(module.getContext(),
-                                  [](Diagnostic &) { return success(); });
-  OwningOpRef<ModuleOp> result = module.clone();
-  if (failed(lowerModule(*result, Stage::Vector, target)))
-    return nullptr;
-  return result;
-}
-
 std::optional<KernelCode>
 mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                                  CodeKind kind, StageHandler showStage) {
@@ -208,13 +196,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
       parts.modules.push_back(lowered);
     }
   }
-  // Whether a function has a workspace does not depend on the targets.
-  if (options.hasCpuCode)
-    parts.unifyWorkspaces();
-  else if (OwningOpRef<ModuleOp> onCpu =
-               lowerSilently(module, options.targets.front()))
-    parts.unifyWorkspaces(*onCpu);
-
+  parts.unifyWorkspaces();
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateLibrary(parts, context);
   if (!code)

@@ -199,16 +199,15 @@ SmallVector<LibraryKernel> LibraryParts::getKernels() const {
   return result;
 }
 
-void LibraryParts::unifyWorkspaces(ArrayRef<ModuleOp> more) {
+void LibraryParts::unifyWorkspaces() {
   SmallVector<ModuleOp> all(modules);
   if (gpu)
     all.push_back(*gpu->host);
   llvm::StringSet<> names;
-  for (ArrayRef<ModuleOp> some : {ArrayRef<ModuleOp>(all), more})
-    for (ModuleOp module : some)
-      for (auto [kernel, abi] : posenc::getKernels(module))
-        if (kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
-          names.insert(kernel.getName());
+  for (ModuleOp module : all)
+    for (auto [kernel, abi] : posenc::getKernels(module))
+      if (kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
+        names.insert(kernel.getName());
   for (ModuleOp module : all)
     for (auto [kernel, abi] : posenc::getKernels(module))
       if (names.contains(kernel.getName()))

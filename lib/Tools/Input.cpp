@@ -10,12 +10,14 @@
 
 #include "ReadFile.h"
 #include "TextDepth.h"
+#include "posenc/Codegen/Passes.h"
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -346,6 +348,11 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
   OwningOpRef<ModuleOp> module =
       isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
   if (!module || failed(setStackLimit(*module, options)))
+    return nullptr;
+  // Before anybody looks at arguments.
+  PassManager manager(&context);
+  manager.addPass(createPosencPackArgumentsPass());
+  if (failed(manager.run(*module)))
     return nullptr;
   if (options.kernels.empty())
     return module;

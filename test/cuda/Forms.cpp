@@ -184,6 +184,12 @@ int32_t CudaTest::call(const std::string &function, const std::string &suffix,
   }
   message.assign(256, '\0');
   std::vector<uint64_t> words = arguments;
+  // Only the code for CPUs uses it, and the tensors are small.
+  alignas(64) static char workspace[1 << 24];
+  if (dlsym(openLibrary(file),
+            (prefix + "_" + function + "_workspace").c_str()))
+    words.push_back(suffix == "_cuda" ? 0
+                                      : reinterpret_cast<uintptr_t>(workspace));
   if (suffix == "_cuda")
     words.push_back(reinterpret_cast<uintptr_t>(stream));
   words.push_back(reinterpret_cast<uintptr_t>(message.data()));
@@ -199,6 +205,8 @@ int32_t CudaTest::call(const std::string &function, const std::string &suffix,
     CASE(6)
     CASE(7)
     CASE(8)
+    CASE(9)
+    CASE(10)
 #undef CASE
   default:
     ADD_FAILURE() << words.size() << " arguments";

@@ -235,12 +235,18 @@ std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
   add(program.inputs.size(), true, false, 0);
   float *output = memory.back().as<float>();
   char message[512] = "";
+  // The tensors are small.
+  static char workspace[1 << 24];
+  bool hasWorkspace = jit->lookup("posenc_f_workspace");
   if (isPlain) {
     std::optional<Shape> sizes = getSizes(trial);
     if (!sizes)
       return "";
     arguments.insert(arguments.end(), sizes->begin(), sizes->end());
-  } else {
+  }
+  if (hasWorkspace)
+    arguments.push_back(reinterpret_cast<int64_t>(workspace));
+  if (!isPlain) {
     arguments.push_back(reinterpret_cast<int64_t>(message));
     arguments.push_back(sizeof(message));
   }

@@ -20,7 +20,6 @@ def Posenc_ArgAttr : Posenc_Attr<"Arg", "arg"> {
 
     ```mlir
     #posenc.arg<"q", tensor<?x?x32x128xf32>, [0, 1]>
-    #posenc.arg<"w", tensor<2x100x32xf32>, [], "panels32">
     ```
 
     Constraints:

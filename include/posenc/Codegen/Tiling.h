@@ -59,14 +59,10 @@ bool isInPlaceInput(Value value);
 /// Whether the operation reads such an input: it must not move behind others.
 bool readsInPlaceInput(Operation *op);
 
-/// Adds the arguments from whose elements at the same place a result is
-/// computed, by elementwise operations and rotations.
-void findSources(OpResult result, SmallVectorImpl<BlockArgument> &sources);
-
-/// Whether an elementwise operation or rotation may write a result over an
-/// input of its function: it reads each element or row before it writes the
-/// same one, and nothing reads the input afterwards.
-bool canWriteOver(OpResult result, Value input);
+/// Whether an elementwise operation may write its result over an input of its
+/// function that it reads: it reads each element before it writes the same one,
+/// and nothing reads the input afterwards.
+bool canWriteOver(linalg::LinalgOp op, Value input);
 
 } // namespace mlir::posenc
 

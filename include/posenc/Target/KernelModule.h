@@ -40,9 +40,8 @@ struct LibraryParts {
   std::string prefix;
   Threads threads = Threads::OpenMP;
 
-  /// Gives a function a workspace in all parts if it has one in any, or in one
-  /// of `more`.
-  void unifyWorkspaces(llvm::ArrayRef<ModuleOp> more = {});
+  /// Gives a function a workspace in all parts if it has one in any.
+  void unifyWorkspaces();
   /// The functions, and where there is code for each.
   llvm::SmallVector<LibraryKernel> getKernels() const;
   /// The JSON of the metadata that the library has.

@@ -58,50 +58,27 @@ bool mlir::posenc::readsInPlaceInput(Operation *op) {
   return llvm::any_of(op->getOperands(), isInPlaceInput);
 }
 
-/// Whether an operation reads an operand, if at all, where it writes a result,
-/// and before that: each element, or each row of a rotation.
-static bool isReadWhereWritten(OpOperand &use, OpResult result) {
-  Operation *op = use.getOwner();
-  if (isa<RopeOp, RotateOp>(op))
-    return use.getOperandNumber() == result.getResultNumber() ||
-           cast<DestinationStyleOpInterface>(op).isDpsInit(&use);
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && linalgOp->getNumResults() == 1 &&
-         isTiledElementwise(linalgOp) &&
-         linalgOp.getMatchingIndexingMap(&use) ==
-             linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0));
-}
-
-void mlir::posenc::findSources(OpResult result,
-                               SmallVectorImpl<BlockArgument> &sources) {
-  auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
-  if (!op)
-    return;
-  for (OpOperand *operand : op.getDpsInputOperands()) {
-    if (!isReadWhereWritten(*operand, result))
-      continue;
-    if (auto argument = dyn_cast<BlockArgument>(operand->get())) {
-      if (!llvm::is_contained(sources, argument))
-        sources.push_back(argument);
+bool mlir::posenc::canWriteOver(linalg::LinalgOp op, Value input) {
+  if (op->getNumResults() != 1 || !isTiledElementwise(op))
+    return false;
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  bool isRead = false;
+  for (OpOperand &use : input.getUses()) {
+    Operation *user = use.getOwner();
+    if (user == op) {
+      isRead |= op.isDpsInput(&use);
+      if (op.getMatchingIndexingMap(&use) != written)
+        return false;
       continue;
     }
-    auto inner = cast<OpResult>(operand->get());
-    if (inner.getOwner()->getBlock() == op->getBlock() && inner.hasOneUse())
-      findSources(inner, sources);
-  }
-}
-
-bool mlir::posenc::canWriteOver(OpResult result, Value input) {
-  Operation *op = result.getOwner();
-  return llvm::all_of(input.getUses(), [&](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (user == op)
-      return isReadWhereWritten(use, result);
     // Views of the input would have to be followed.
-    return isa<tensor::DimOp>(user) ||
-           (isa<DestinationStyleOpInterface>(user) &&
-            user->getBlock() == op->getBlock() && user->isBeforeInBlock(op));
-  });
+    bool isBefore = isa<DestinationStyleOpInterface>(user) &&
+                    user->getBlock() == op->getBlock() &&
+                    user->isBeforeInBlock(op);
+    if (!isa<tensor::DimOp>(user) && !isBefore)
+      return false;
+  }
+  return isRead;
 }
 
 bool mlir::posenc::isUnreadInit(DestinationStyleOpInterface dps,

@@ -70,7 +70,7 @@ private:
         {end, first});
   }
   OpFoldResult getSize(unsigned loop);
-  /// Slices of an operand, without the dimensions of the batch.
+  /// Slices of an operand, without the dimensions of the batch and of sums.
   void getSlice(AffineMap map, const Ranges &ranges,
                 SmallVector<OpFoldResult> &offsets,
                 SmallVector<OpFoldResult> &sizes, SmallVector<bool> &isKept);
@@ -107,6 +107,14 @@ private:
                  OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
   Value addTile(Value tile, Value left, bool leftSwapped, OpFoldResult firstRow,
                 Value panel, OpFoldResult depth);
+  /// What a block of the result begins with: its part of the destination or of
+  /// an argument that is read, or a number.
+  Value begin(Value mine, Value argument, linalg::FillOp fill);
+  /// Adds all products to a block of the result, those of these loops' sums one
+  /// after the other.
+  Value addProducts(ArrayRef<unsigned> sums, Value state);
+  /// Adds the part of a product that is of some columns of A and rows of B.
+  Value addSlice(Value firstDepth, Value state);
 
   RewriterBase &b;
   Location loc;
@@ -114,6 +122,10 @@ private:
   const ContractionTiles &tiles;
   /// The type of the result, and that of the sums.
   Type result, sum;
+  /// The block of the result, and the slices that are added to it.
+  Ranges ranges;
+  Value firstColumn;
+  OpFoldResult rows, columns, allDepth;
 };
 } // namespace
 
@@ -134,7 +146,8 @@ void ProductTiling::getSlice(AffineMap map, const Ranges &ranges,
     auto [offset, size] = ranges.lookup(loop);
     offsets.push_back(offset);
     sizes.push_back(size);
-    isKept.push_back(!llvm::is_contained(product.batch, loop));
+    isKept.push_back(!llvm::is_contained(product.batch, loop) &&
+                     !llvm::is_contained(product.sums, loop));
   }
 }
 
@@ -422,14 +435,90 @@ Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
   return loop.getResult(0);
 }
 
+Value ProductTiling::addSlice(Value firstDepth, Value state) {
+  OpFoldResult depth = clip(tiles.blockReduction, firstDepth, allDepth);
+  ranges[product.k] = {firstDepth, depth};
+  bool leftSwapped = isSwapped(0, product.m, product.k);
+  bool rightSwapped = isSwapped(1, product.k, product.n);
+  Value left = extract(product.getOperand(0), product.getMap(0), ranges);
+  if (getElementTypeOrSelf(left.getType()) != sum) {
+    left = pack(left, leftSwapped, {tiles.blockRows, tiles.blockReduction},
+                {rows, depth});
+    leftSwapped = false;
+  }
+  Value panels;
+  if (!product.panels)
+    panels =
+        packPanels(extract(product.getOperand(1), product.getMap(1), ranges),
+                   rightSwapped, depth, columns);
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  return forEachPanel(
+      columns, state,
+      [&](Value number, OpFoldResult first, OpFoldResult width, Value all) {
+        Value panel;
+        if (product.panels)
+          panel = extractGiven(affine::makeComposedFoldedAffineApply(
+                                   b, loc, d0 + d1, {firstColumn, first}),
+                               firstDepth, depth);
+        else
+          panel = tensor::ExtractSliceOp::create(
+              b, loc,
+              RankedTensorType::get({tiles.blockReduction, tiles.columns}, sum),
+              panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
+              ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
+                                     attr(tiles.columns)},
+              SmallVector<OpFoldResult>(3, attr(1)));
+        SmallVector<OpFoldResult> offsets{attr(0), first}, sizes{rows, width};
+        Value mine = extract(all, offsets, sizes);
+        mine = addBlock(mine, left, leftSwapped, panel, rows, width, depth);
+        return insert(mine, all, offsets, sizes);
+      });
+}
+
+Value ProductTiling::addProducts(ArrayRef<unsigned> sums, Value state) {
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0),
+      toValue(sums.empty() ? allDepth : getSize(sums.front())),
+      constant(sums.empty() ? tiles.blockReduction : 1), state,
+      [&](OpBuilder &, Location, Value at, ValueRange states) {
+        Value next;
+        if (sums.empty()) {
+          next = addSlice(at, states[0]);
+        } else {
+          ranges[sums.front()] = {at, attr(1)};
+          next = addProducts(sums.drop_front(), states[0]);
+        }
+        scf::YieldOp::create(b, loc, next);
+      });
+  return loop.getResult(0);
+}
+
+Value ProductTiling::begin(Value mine, Value argument, linalg::FillOp fill) {
+  // An argument cannot be written: each tile begins with a copy of its part.
+  Value from = argument ? extract(argument, product.getMap(2), ranges) : mine;
+  Value part = mine;
+  if (sum != result)
+    part = extract(tensor::EmptyOp::create(
+                       b, loc,
+                       ArrayRef<int64_t>{tiles.blockRows, tiles.blockColumns},
+                       sum),
+                   {attr(0), attr(0)}, {rows, columns});
+  if (!fill)
+    return from == part ? part : convert(from, /*swapped=*/false, part);
+  Value value = fill.getInputs().front();
+  if (sum != result)
+    value = arith::ExtFOp::create(b, loc, sum, value);
+  return linalg::FillOp::create(b, loc, value, part).getResult(0);
+}
+
 Value ProductTiling::tile() {
   SmallVector<OpFoldResult> ends, steps;
   for (unsigned loop : product.batch) {
     ends.push_back(getSize(loop));
     steps.push_back(attr(1));
   }
-  OpFoldResult allRows = getSize(product.m), allColumns = getSize(product.n),
-               allDepth = getSize(product.k);
+  OpFoldResult allRows = getSize(product.m), allColumns = getSize(product.n);
+  allDepth = getSize(product.k);
   ends.append({allRows, allColumns});
   steps.append({attr(tiles.blockRows), attr(tiles.blockColumns)});
   SmallVector<OpFoldResult> begins(ends.size(), attr(0));
@@ -439,91 +528,29 @@ Value ProductTiling::tile() {
   if (fill &&
       (!fill->hasOneUse() || fill.getInputs().front().getType() != result))
     fill = nullptr;
+  Value argument = isa<BlockArgument>(init) ? init : Value();
   if (fill)
     init = fill.getDpsInits().front();
+  else if (argument)
+    init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, init),
+                                   result);
   auto forall = scf::ForallOp::create(b, loc, begins, ends, steps, init,
                                       /*mapping=*/std::nullopt);
   b.setInsertionPoint(forall.getTerminator());
-  Ranges ranges;
   SmallVector<Value> variables(forall.getInductionVars());
   for (auto [loop, variable] : llvm::zip(product.batch, variables))
     ranges[loop] = {variable, attr(1)};
   Value firstRow = variables[variables.size() - 2];
-  Value firstColumn = variables.back();
-  OpFoldResult rows = clip(tiles.blockRows, firstRow, allRows);
-  OpFoldResult columns = clip(tiles.blockColumns, firstColumn, allColumns);
+  firstColumn = variables.back();
+  rows = clip(tiles.blockRows, firstRow, allRows);
+  columns = clip(tiles.blockColumns, firstColumn, allColumns);
   ranges[product.m] = {firstRow, rows};
   ranges[product.n] = {firstColumn, columns};
 
   AffineMap outMap = product.getMap(2);
   Value output = forall.getRegionIterArgs().front();
-  Value mine = extract(output, outMap, ranges), part = mine;
-  SmallVector<OpFoldResult> corner(2, attr(0)), partSizes{rows, columns};
-  if (sum != result)
-    part = extract(tensor::EmptyOp::create(
-                       b, loc,
-                       ArrayRef<int64_t>{tiles.blockRows, tiles.blockColumns},
-                       sum),
-                   corner, partSizes);
-  if (fill) {
-    Value value = fill.getInputs().front();
-    if (sum != result)
-      value = arith::ExtFOp::create(b, loc, sum, value);
-    part = linalg::FillOp::create(b, loc, value, part).getResult(0);
-  } else if (sum != result) {
-    part = convert(mine, /*swapped=*/false, part);
-  }
-  auto loop = scf::ForOp::create(
-      b, loc, constant(0), toValue(allDepth), constant(tiles.blockReduction),
-      part, [&](OpBuilder &, Location, Value first, ValueRange state) {
-        OpFoldResult depth = clip(tiles.blockReduction, first, allDepth);
-        ranges[product.k] = {first, depth};
-        bool leftSwapped = isSwapped(0, product.m, product.k);
-        bool rightSwapped = isSwapped(1, product.k, product.n);
-        Value left = extract(product.getOperand(0), product.getMap(0), ranges);
-        if (getElementTypeOrSelf(left.getType()) != sum) {
-          left = pack(left, leftSwapped,
-                      {tiles.blockRows, tiles.blockReduction}, {rows, depth});
-          leftSwapped = false;
-        }
-        Value panels;
-        if (!product.panels) {
-          Value right =
-              extract(product.getOperand(1), product.getMap(1), ranges);
-          panels = packPanels(right, rightSwapped, depth, columns);
-        }
-        Value added = forEachPanel(
-            columns, state[0],
-            [&](Value number, OpFoldResult firstOfPanel, OpFoldResult width,
-                Value all) {
-              Value panel;
-              if (product.panels) {
-                AffineExpr d0 = b.getAffineDimExpr(0),
-                           d1 = b.getAffineDimExpr(1);
-                panel = extractGiven(
-                    affine::makeComposedFoldedAffineApply(
-                        b, loc, d0 + d1, {firstColumn, firstOfPanel}),
-                    first, depth);
-              } else {
-                panel = tensor::ExtractSliceOp::create(
-                    b, loc,
-                    RankedTensorType::get({tiles.blockReduction, tiles.columns},
-                                          sum),
-                    panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
-                    ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
-                                           attr(tiles.columns)},
-                    SmallVector<OpFoldResult>(3, attr(1)));
-              }
-              SmallVector<OpFoldResult> offsets{attr(0), firstOfPanel},
-                  sizes{rows, width};
-              Value mine = extract(all, offsets, sizes);
-              mine =
-                  addBlock(mine, left, leftSwapped, panel, rows, width, depth);
-              return insert(mine, all, offsets, sizes);
-            });
-        scf::YieldOp::create(b, loc, added);
-      });
-  Value computed = loop.getResult(0);
+  Value mine = extract(output, outMap, ranges);
+  Value computed = addProducts(product.sums, begin(mine, argument, fill));
   if (sum != result)
     computed = convert(computed, /*swapped=*/false, mine);
   SmallVector<OpFoldResult> offsets, sizes;

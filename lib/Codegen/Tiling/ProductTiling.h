@@ -25,13 +25,13 @@ struct ContractionTiles {
   int64_t blockRows, blockColumns, blockReduction;
 };
 
-/// A product of matrices, for each entry of a batch. Dimensions are loops of
-/// the operation; those of the result's rows and columns are in this order
-/// there.
+/// A product of matrices, for each entry of a batch, which may be the sum of
+/// several products. Dimensions are loops of the operation; those of the result's
+/// rows and columns are in this order there.
 struct Product {
   linalg::LinalgOp op;
   SmallVector<AffineMap> maps;
-  SmallVector<unsigned> batch;
+  SmallVector<unsigned> batch, sums;
   unsigned m, n, k;
   /// Whether the operation's second operand has the rows.
   bool isReversed = false;

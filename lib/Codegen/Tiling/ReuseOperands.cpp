@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::posenc {
@@ -21,10 +22,28 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// The tensor of which the destination of a tile is a part.
+static Value getWhole(Value destination) {
+  for (;;) {
+    if (auto slice = destination.getDefiningOp<tensor::ExtractSliceOp>()) {
+      destination = slice.getSource();
+      continue;
+    }
+    auto argument = dyn_cast<BlockArgument>(destination);
+    auto forall =
+        argument ? dyn_cast<scf::ForallOp>(argument.getOwner()->getParentOp())
+                 : scf::ForallOp();
+    if (!forall || argument.getArgNumber() < forall.getRank())
+      return destination;
+    destination = forall.getTiedOpOperand(argument)->get();
+  }
+}
+
 OpOperand *mlir::posenc::findReusableInput(linalg::LinalgOp op) {
   OpOperand *init = op.getDpsInitOperand(0);
   if (op->getNumResults() != 1 || !isTiledElementwise(op) ||
-      op.payloadUsesValueFromOperand(init) || getInPlaceInput(init->get()))
+      op.payloadUsesValueFromOperand(init) ||
+      getInPlaceInput(getWhole(init->get())))
     return nullptr;
   for (OpOperand *input : op.getDpsInputOperands()) {
     Value value = input->get();

@@ -27,6 +27,29 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Takes one of several loops over rows, columns or sums: the one that is most
+/// likely to be long, or else the last. The others are added to a list.
+static unsigned takeLongest(linalg::LinalgOp op, ArrayRef<unsigned> loops,
+                            SmallVectorImpl<unsigned> &others) {
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  auto isLonger = [&](unsigned a, unsigned b) {
+    auto getLength = [&](unsigned loop) {
+      return ShapedType::isDynamic(ranges[loop])
+                 ? std::numeric_limits<int64_t>::max()
+                 : ranges[loop];
+    };
+    return getLength(a) >= getLength(b);
+  };
+  unsigned longest = loops.front();
+  for (unsigned loop : loops.drop_front())
+    if (isLonger(loop, longest))
+      longest = loop;
+  for (unsigned loop : loops)
+    if (loop != longest)
+      others.push_back(loop);
+  return longest;
+}
+
 /// The product that an operation is, or why it is none that is tiled here.
 FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
   // Of loops that never run, slices would lie outside of their tensors.
@@ -35,8 +58,7 @@ FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
     return failure();
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
-  if (failed(dims) || dims->m.size() != 1 || dims->n.size() != 1 ||
-      dims->k.size() != 1)
+  if (failed(dims) || dims->m.empty() || dims->n.empty() || dims->k.empty())
     return failure();
   auto getType = [&](unsigned operand) {
     return getElementTypeOrSelf(op->getOperand(operand).getType());
@@ -53,12 +75,12 @@ FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
     if (!isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) ||
         inner.getResult(0).getType() != getType(2))
       return failure();
-  Product product{op,
-                  op.getIndexingMapsArray(),
-                  SmallVector<unsigned>(dims->batch.begin(), dims->batch.end()),
-                  dims->m[0],
-                  dims->n[0],
-                  dims->k[0]};
+  SmallVector<unsigned> batch(dims->batch.begin(), dims->batch.end());
+  unsigned m = takeLongest(op, dims->m, batch);
+  unsigned n = takeLongest(op, dims->n, batch);
+  SmallVector<unsigned> sums;
+  unsigned k = takeLongest(op, dims->k, sums);
+  Product product{op, op.getIndexingMapsArray(), batch, sums, m, n, k};
   AffineMap out = product.getMap(2);
   MLIRContext *context = op->getContext();
   auto getPosition = [&](unsigned loop) {

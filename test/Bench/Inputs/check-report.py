@@ -40,12 +40,16 @@ for case in cases:
     p50, p99 = case["p50_seconds"], case["p99_seconds"]
     expect(0 < p50 <= p99, f"{name}: {p50} and {p99} seconds")
     family = name.split("/")[0]
-    rate = ("flops_per_second" if family == "attention" else
+    isProduct = name.startswith("linalg/matmul")
+    rate = ("flops_per_second" if family == "attention" or isProduct else
             "bytes_per_second")
     for counter in (rate, "limit", "fraction_of_limit"):
         expect(case[counter] > 0, f"{name}: {counter} is {case[counter]}")
-    expect(("flops_per_second" in case) == (family in ("rope", "attention")) and
-           ("bytes_per_second" in case) == (family != "attention"),
+    hasFlops = (family in ("rope", "attention") or isProduct or
+                name.startswith("linalg/norm-rope"))
+    hasBytes = family != "attention" and not isProduct
+    expect(("flops_per_second" in case) == hasFlops and
+           ("bytes_per_second" in case) == hasBytes,
            f"{name}: {sorted(case)}")
     # The median of ratios is about the ratio of medians.
     ratio = case["fraction_of_limit"] * case["limit"] / case[rate]
@@ -61,7 +65,9 @@ for case in cases:
                          case["label"])
     expect(label, case["label"])
     kinds = {"sinusoidal": ("memset",), "attention": ("fma",),
-             "decode": ("read", "prefetched read")}.get(family, (
+             "decode": ("read", "prefetched read"),
+             "linalg": ("fma", "read", "prefetched read", "memcpy",
+                        "streaming copy", "loop")}.get(family, (
                  "memcpy", "streaming copy") if "-out" in name else ("loop",))
     expect(label[2] in kinds, f"{name}: {label[2]}")
     # The time on the clock is the kernel's, and not that of the limit, too.

@@ -314,6 +314,51 @@ def layers():
                     [x, g, wq, wk, wv, wo, positions], [expected], 3e-6, [0])
 
 
+def batches():
+    """Products with several dimensions of rows, columns or sums."""
+    for b, s, h, k, d in ((2, 37, 3, 16, 40), (5, 1, 2, 9, 8), (1, 300, 4, 32, 64)):
+        x, w, init = floats(b, s, d), floats(d, h, k), floats(b, s, h, k)
+        text = f"""
+#x = affine_map<(b, s, h, k, d) -> (b, s, d)>
+#w = affine_map<(b, s, h, k, d) -> (d, h, k)>
+#o = affine_map<(b, s, h, k, d) -> (b, s, h, k)>
+func.func @f(%x: tensor<?x?x{d}xf32>, %w: tensor<{d}x{h}x{k}xf32>,
+             %o: tensor<?x?x{h}x{k}xf32>) -> tensor<?x?x{h}x{k}xf32> {{
+  %r = linalg.generic {{indexing_maps = [#x, #w, #o],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}}
+      ins(%x, %w : tensor<?x?x{d}xf32>, tensor<{d}x{h}x{k}xf32>)
+      outs(%o : tensor<?x?x{h}x{k}xf32>) {{
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %q = arith.addf %c, %p : f32
+    linalg.yield %q : f32
+  }} -> tensor<?x?x{h}x{k}xf32>
+  return %r : tensor<?x?x{h}x{k}xf32>
+}}"""
+        suite.check(f"rows, heads and channels {b, s, h, k, d}", text, [x, w, init],
+                    [init + np.einsum("bsd,dhk->bshk", x.astype(np.float64), w)], 3e-6)
+        y, v, init = floats(b, s, h, k), floats(h, k, d), floats(b, s, d)
+        text = f"""
+#y = affine_map<(b, s, d, h, k) -> (b, s, h, k)>
+#v = affine_map<(b, s, d, h, k) -> (h, k, d)>
+#o = affine_map<(b, s, d, h, k) -> (b, s, d)>
+func.func @f(%y: tensor<?x?x{h}x{k}xf32>, %v: tensor<{h}x{k}x{d}xf32>,
+             %o: tensor<?x?x{d}xf32>) -> tensor<?x?x{d}xf32> {{
+  %r = linalg.generic {{indexing_maps = [#y, #v, #o],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]}}
+      ins(%y, %v : tensor<?x?x{h}x{k}xf32>, tensor<{h}x{k}x{d}xf32>)
+      outs(%o : tensor<?x?x{d}xf32>) {{
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %q = arith.addf %c, %p : f32
+    linalg.yield %q : f32
+  }} -> tensor<?x?x{d}xf32>
+  return %r : tensor<?x?x{d}xf32>
+}}"""
+        suite.check(f"sums over heads and channels {b, s, h, k, d}", text, [y, v, init],
+                    [init + np.einsum("bshk,hkd->bsd", y.astype(np.float64), v)], 3e-6)
+
+
 def workspaces():
     """Sizes whose product no memory has are refused, not multiplied."""
     text = f"""
@@ -355,5 +400,6 @@ products()
 short_sums()
 hazards()
 layers()
+batches()
 workspaces()
 suite.finish()
