@@ -92,8 +92,8 @@ static bool readsAll(FunctionOpInterface function) {
         isa<linalg::LinalgDialect, arith::ArithDialect, math::MathDialect>(
             op->getDialect()) ||
         isa<tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
-            tensor::ExpandShapeOp, tensor::CollapseShapeOp, SinusoidalOp,
-            func::ReturnOp>(op);
+            tensor::ExpandShapeOp, tensor::CollapseShapeOp, RopeOp,
+            SinusoidalOp, func::ReturnOp>(op);
     return isKnown ? WalkResult::advance() : WalkResult::interrupt();
   });
   return hasLinalg && !result.wasInterrupted();
