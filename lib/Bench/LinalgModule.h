@@ -30,7 +30,7 @@ void setProduct(const ProductForm &form, Case &to);
 /// A matrix times a vector.
 void setMatvec(int64_t size, Case &to);
 
-/// What is done to rows of a tensor of f32.
+/// The work on the rows of an f32 tensor that a case measures.
 enum class RowWork { BiasSilu, Residual, RmsNorm, Softmax, ToBF16 };
 void setRows(RowWork work, int64_t rows, int64_t columns, Case &to);
 

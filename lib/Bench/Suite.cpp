@@ -147,7 +147,7 @@ Case &SuiteBuilder::addDecode(const std::string &variant,
   return added;
 }
 
-/// What stands in linalg around encodings.
+/// Adds the linalg operations that models have around encodings.
 void SuiteBuilder::addLinalg() {
   bool isSmall = size == SuiteSize::Small;
   auto addProduct = [&](const std::string &variant, ProductForm form) {

@@ -46,7 +46,7 @@ struct DecomposeMoves final
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     if (failed(decomposeAll<linalg::PackOp, linalg::UnPackOp>(rewriter)) ||
-        // Of packs, too.
+        // Packs have become pads.
         failed(decomposeAll<tensor::PadOp, tensor::ConcatOp>(rewriter)))
       return signalPassFailure();
   }

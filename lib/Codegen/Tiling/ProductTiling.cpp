@@ -107,8 +107,8 @@ private:
                  OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
   Value addTile(Value tile, Value left, bool leftSwapped, OpFoldResult firstRow,
                 Value panel, OpFoldResult depth);
-  /// What a block of the result begins with: its part of the destination or of
-  /// an argument that is read, or a number.
+  /// Returns the value to which a block of the result adds: its part of the
+  /// destination or of an argument that is read, or a number.
   Value begin(Value mine, Value argument, linalg::FillOp fill);
   /// Adds all products to a block of the result, those of these loops' sums one
   /// after the other.
