@@ -231,8 +231,8 @@ private:
   /// the block.
   static constexpr int64_t kBlockRows = 264, kBlockColumns = 64;
   static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
-  /// Of panels that are given, so many rows of a register tile stay in the
-  /// first cache.
+  /// The rows of a given panel that are read at a time: a register tile's
+  /// columns of so many rows stay in the first cache.
   static constexpr int64_t kDepthOfPanels = 256;
 };
 } // namespace
