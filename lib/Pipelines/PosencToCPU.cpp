@@ -40,6 +40,7 @@ static void addTiling(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;
+  contractions.bf16Dots = options.bf16Dots;
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
   // After that: panels are read as they are.
@@ -100,6 +101,9 @@ void mlir::posenc::buildPosencToTiledPipeline(
 
 void mlir::posenc::buildTiledToVectorPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
+  // Before that: contractions become outer products.
+  if (options.bf16Dots)
+    manager.addNestedPass<func::FuncOp>(createPosencLowerDotsPass());
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -117,10 +121,12 @@ void mlir::posenc::buildTiledToVectorPipeline(
       getVectorOptions<ConvertPosencAttentionToVectorPassOptions>(options);
   attention.bf16Dots = options.bf16Dots;
   manager.addPass(createConvertPosencAttentionToVectorPass(attention));
-  manager.addPass(createConvertPosencRopeToVectorPass(
-      getVectorOptions<ConvertPosencRopeToVectorPassOptions>(options)));
-  manager.addPass(createConvertPosencSinusoidalToVectorPass(
-      getVectorOptions<ConvertPosencSinusoidalToVectorPassOptions>(options)));
+  manager.addPass(createPosencDecomposeRotationsPass(
+      getVectorOptions<PosencDecomposeRotationsPassOptions>(options)));
+  manager.addPass(createPosencVectorizeTilesPass(
+      getVectorOptions<PosencVectorizeTilesPassOptions>(options)));
+  manager.addPass(createConvertPosencTablesToVectorPass(
+      getVectorOptions<ConvertPosencTablesToVectorPassOptions>(options)));
   PosencExpandCopiesPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-cache=2 prefetch-distance=4096 prefetch-in-order=0 streams-in-order=1 prefetch-from=1000 stream-from=5000" | FileCheck %s
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" | FileCheck %s --check-prefix=OWN
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" | FileCheck %s --check-prefix=NONE --implicit-check-not=memref.prefetch
+// RUN: posenc-opt %s --posenc-decompose-rotations="prefetch-cache=2 prefetch-distance=4096 prefetch-in-order=0 streams-in-order=1 prefetch-from=1000 stream-from=5000" --posenc-vectorize-tiles="prefetch-cache=2 prefetch-distance=4096 prefetch-in-order=0 streams-in-order=1 prefetch-from=1000 stream-from=5000" --convert-posenc-tables-to-vector="prefetch-cache=2 prefetch-distance=4096 prefetch-in-order=0 streams-in-order=1 prefetch-from=1000 stream-from=5000" | FileCheck %s
+// RUN: posenc-opt %s --posenc-decompose-rotations="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" --posenc-vectorize-tiles="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" --convert-posenc-tables-to-vector="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" | FileCheck %s --check-prefix=OWN
+// RUN: posenc-opt %s --posenc-decompose-rotations="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" --posenc-vectorize-tiles="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" --convert-posenc-tables-to-vector="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" | FileCheck %s --check-prefix=NONE --implicit-check-not=memref.prefetch
 
 // Large tensors that are rotated in place, without gaps between rows, have no
 // prefetches; others have, and may be written past the cache.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="block-positions=32 block-below=65536" | FileCheck %s
+// RUN: posenc-opt %s --posenc-decompose-rotations="block-positions=32 block-below=65536" --posenc-vectorize-tiles="block-positions=32 block-below=65536" --convert-posenc-tables-to-vector="block-positions=32 block-below=65536" | FileCheck %s
 
 // Of 32 positions with 16 KiB each, the rows of every quarter are taken in turn
 // where tensors come from memory, and the next row of each is asked for; those

@@ -219,16 +219,25 @@ def PosencTileContractionsPass
     over the sum, of a `linalg.generic` of as many rows and columns as fit into
     registers. Elements are sums in the order of the reduction, whatever the
     tiles are; f16 and bf16 are extended to the type of the sums first.
+
+    With `bf16-dots`, for vectors of 64 bytes, matrices of bf16 are copied as
+    words of two elements, and a step of the loop is a `vector.contract` of pairs,
+    which `posenc-lower-dots` turns into bf16 dot products. The two elements of a
+    pair are 32 apart in the order of the sum: element j of each 64 and element
+    j + 32.
   }];
   let options = [
     Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
-           "Bytes of the widest vector of the target">
+           "Bytes of the widest vector of the target">,
+    Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
+           "The target adds products of pairs of bf16 to f32 (VDPBF16PS)">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def PosencTileElementwisePass
@@ -280,6 +289,20 @@ def PosencVectorizeLinalgPass
                            "::mlir::tensor::TensorDialect",
                            "::mlir::ub::UBDialect",
                            "::mlir::vector::VectorDialect"];
+}
+
+def PosencLowerDotsPass
+    : InterfacePass<"posenc-lower-dots", "::mlir::FunctionOpInterface"> {
+  let summary = "Turn contractions of pairs of bf16 into dot products";
+  let description = [{
+    Input: `vector.contract` of pairs of bf16 (rows x 2 and columns x 2) added to
+    f32 (rows x columns), for a multiple of 16 columns. Output:
+    `x86vector.avx512.dot`, one for each row and 16 columns. Other operations stay
+    as they are. The instruction rounds as two fused multiply-adds would, but
+    reads subnormal numbers as zero.
+  }];
+  let dependentDialects = ["::mlir::vector::VectorDialect",
+                           "::mlir::x86vector::X86VectorDialect"];
 }
 
 def PosencExpandCopiesPass
@@ -500,28 +523,48 @@ def PosencStreamStoresPass
 
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
   let options = Posenc_ToVectorOptions;
 }
 
-def ConvertPosencRopeToVectorPass
-    : Posenc_ToVectorPass<"convert-posenc-rope-to-vector"> {
-  let summary = "Convert sincos, rotate and rope on memrefs to vectors";
+def PosencDecomposeRotationsPass
+    : Posenc_ToVectorPass<"posenc-decompose-rotations"> {
+  let summary = "Turn rope and rotate on memrefs into loops of linalg tiles";
   let description = [{
-    For each position, the cos and sin of all pairs go to a small table on the
-    stack, in the order in which the rotation reads them; then every row is
-    rotated, vector by vector. The lanes of a pair are loaded before either is
-    stored, so that a destination may be its input. A number of pairs that is
-    no multiple of the vector is finished by shorter vectors, never by masks
-    or by reading beyond the row.
+    Input: `posenc.rope` and `posenc.rotate` on memrefs, usually tiles of some
+    positions. Output: for each position, code that stores the cos and sin of all
+    pairs on the stack; then loops over all rows, whose body is a
+    `linalg.generic` on views of one cache line of pairs: `ins` both lanes of the
+    pairs, cos and sin, `outs` both lanes. The pairing decides the views alone: `half` reads the lanes of a pair from two
+    halves of the row, `interleaved` reads every second lane. Of bf16 the even and
+    the odd pairs of a `half` row are two parts of one operation, since
+    `posenc-vectorize-tiles` takes a row apart like that. A destination may be
+    its input. Prefetches, streaming stores (the attribute `streamed`) and the
+    order of rows follow from the tuning options and, at run time, from the sizes
+    and addresses of the tensors. Other operations stay as they are.
   }];
 }
 
-def ConvertPosencSinusoidalToVectorPass
-    : Posenc_ToVectorPass<"convert-posenc-sinusoidal-to-vector"> {
-  let summary = "Convert sinusoidal on memrefs to vectors";
+def PosencVectorizeTilesPass
+    : Posenc_ToVectorPass<"posenc-vectorize-tiles"> {
+  let summary = "Turn small elementwise linalg on rows of memrefs into vectors";
+  let description = [{
+    Input: elementwise linalg operations whose operands are one-dimensional
+    `memref.subview`s, and whose results have at most 64 bytes each. Output: `vector.load`, arithmetic on
+    hardware vectors, and `vector.store`; all elements are read before any is
+    written. Two views that take every second element in turn are loaded and
+    stored as one vector, which is taken apart only where the two differ in what
+    is computed. Stores of an operation with the attribute `streamed` are
+    nontemporal. Other operations stay as they are.
+  }];
+}
+
+def ConvertPosencTablesToVectorPass
+    : Posenc_ToVectorPass<"convert-posenc-tables-to-vector"> {
+  let summary = "Convert sincos and sinusoidal on memrefs to vectors";
 }
 
 def ConvertPosencAttentionToVectorPass
@@ -554,10 +597,10 @@ def ConvertPosencAttentionToVectorPass
   }];
   // Of which some loops have annotations.
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-    "::mlir::x86vector::X86VectorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
   let options = !listconcat(Posenc_ToVectorOptions, [
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
            "Compute attention of bf16 by products of pairs">

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -26,13 +27,17 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// More than this is not a tile's scratch; nor are all of them together.
+/// Bytes of the scratch of a tile, which is in a loop, of any other buffer, and
+/// of all of them together. More is not on the stack.
+static constexpr int64_t kMaxTileBytes = int64_t{128} << 10;
 static constexpr int64_t kMaxBytes = int64_t{64} << 10;
 static constexpr int64_t kMaxTotalBytes = int64_t{512} << 10;
 
 /// At most so many bytes, if they are few enough for the stack.
 static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
+  int64_t most =
+      alloc->getParentOfType<LoopLikeOpInterface>() ? kMaxTileBytes : kMaxBytes;
   if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
       !type.getElementType().isIntOrIndexOrFloat())
     return std::nullopt;
@@ -44,7 +49,7 @@ static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
     if (bytes && !ShapedType::isDynamic(size))
       bytes = llvm::checkedMul(*bytes, size);
   for (Value size : alloc.getDynamicSizes()) {
-    if (!bytes || *bytes > kMaxBytes)
+    if (!bytes || *bytes > most)
       return std::nullopt;
     FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
         presburger::BoundType::UB, size, /*stopCondition=*/nullptr,
@@ -53,7 +58,7 @@ static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
       return std::nullopt;
     bytes = llvm::checkedMul(*bytes, std::max<int64_t>(*bound, 0));
   }
-  if (!bytes || *bytes > kMaxBytes)
+  if (!bytes || *bytes > most)
     return std::nullopt;
   return bytes;
 }

@@ -13,6 +13,8 @@
 #include "Streaming.h"
 #include "VectorLoops.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -29,7 +31,9 @@ RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
       compute(elementType.isF64() ? builder.getF64Type()
                                   : builder.getF32Type()),
       target(target), lanes(target.vectorBytes / (elementType.isF64() ? 8 : 4)),
-      rowLanes(target.vectorBytes * 8 / elementType.getIntOrFloatBitWidth()) {
+      // A line that is streamed must not wait half written.
+      tileLanes(std::max<int64_t>(target.vectorBytes, kLineBytes) * 8 /
+                elementType.getIntOrFloatBitWidth()) {
   bool isHalf = pairing == Pairing::Half;
   if (elementType.isBF16())
     form = isHalf ? Form::SplitHalf : Form::SplitInterleaved;
@@ -66,7 +70,7 @@ static Value offsetIndex(OpBuilder &builder, Location loc, Value index,
 
 SmallVector<int64_t> RowRotation::getOrder() const {
   if (form == Form::SplitHalf)
-    return getHalvesOrder(rotaryDim / 2, rowLanes);
+    return getHalvesOrder(rotaryDim / 2, tileLanes);
   return llvm::to_vector(llvm::seq(rotaryDim / 2));
 }
 
@@ -86,7 +90,7 @@ void RowRotation::store(OpBuilder &builder, Location loc, Value first,
 
 void RowRotation::storeAll(OpBuilder &builder, Location loc, Load load) const {
   bool isSplit = form == Form::SplitHalf;
-  forEachVector(builder, loc, rotaryDim / 2, isSplit ? rowLanes : lanes,
+  forEachVector(builder, loc, rotaryDim / 2, isSplit ? tileLanes : lanes,
                 [&](OpBuilder &b, Location l, Value pair, int64_t length) {
                   auto [cos, sin] = load(b, l, pair, length);
                   if (!isSplit || length == 1)
@@ -99,166 +103,164 @@ void RowRotation::storeAll(OpBuilder &builder, Location loc, Load load) const {
                 });
 }
 
-Value RowRotation::loadEntries(OpBuilder &builder, Location loc, Value table,
-                               Value entry, int64_t length) const {
-  return vector::LoadOp::create(builder, loc,
-                                VectorType::get({length}, compute), table,
-                                ValueRange{slot, entry});
-}
-
-//===----------------------------------------------------------------------===//
-// Between the elements and f32
-//===----------------------------------------------------------------------===//
-
-Value RowRotation::widen(OpBuilder &builder, Location loc, Value value) const {
-  if (element == compute)
-    return value;
-  auto type = cast<VectorType>(value.getType());
-  return arith::ExtFOp::create(builder, loc, type.clone(compute), value);
-}
-
-Value RowRotation::narrow(OpBuilder &builder, Location loc, Value value) const {
-  if (element == compute)
-    return value;
-  auto type = cast<VectorType>(value.getType());
-  return arith::TruncFOp::create(builder, loc, type.clone(element), value);
-}
-
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 
-RowRotation::Lanes RowRotation::rotate(OpBuilder &builder, Location loc,
-                                       Lanes lanes, Value entry,
-                                       int64_t length) const {
-  ElementwiseBuilder b(builder, loc, lanes.x);
-  Value c = loadEntries(builder, loc, cosTable, entry, length);
-  Value s = loadEntries(builder, loc, sinTable, entry, length);
-  Value ys = b.mul(lanes.y, s);
-  Value xs = b.mul(lanes.x, s);
-  return {b.fma(lanes.x, c, b.neg(ys)), b.fma(lanes.y, c, xs)};
+/// `count` lanes of a row, each `stride` from the next.
+static Value createLanes(OpBuilder &builder, Location loc, Value memref,
+                         ValueRange indices, Value first, int64_t count,
+                         int64_t stride) {
+  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(append(indices, first));
+  SmallVector<OpFoldResult> sizes(offsets.size(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> strides = sizes;
+  sizes.back() = builder.getIndexAttr(count);
+  strides.back() = builder.getIndexAttr(stride);
+  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
+      {count}, cast<MemRefType>(memref.getType()), offsets, sizes, strides);
+  return memref::SubViewOp::create(builder, loc, type, memref, offsets, sizes,
+                                   strides);
 }
 
-RowRotation::Lanes RowRotation::rotateHalf(OpBuilder &builder, Location loc,
-                                           Value input, ValueRange indices,
-                                           Value pair, int64_t length,
-                                           Access access) const {
-  auto load = [&](int64_t first) {
-    SmallVector<Value> at =
-        append(indices, offsetIndex(builder, loc, pair, first));
-    return loadRow(builder, loc, input, at, length, target, access);
-  };
-  // Each prefetch beside its load: many in a row are dropped.
-  Value x = load(offset), y = load(offset + rotaryDim / 2);
-  if (form == Form::SplitHalf && length > 1) {
-    BF16Halves xs = splitBF16(builder, loc, x), ys = splitBF16(builder, loc, y);
-    Lanes even = rotate(builder, loc, {xs.even, ys.even}, pair, length / 2);
-    Lanes odd = rotate(builder, loc, {xs.odd, ys.odd},
-                       offsetIndex(builder, loc, pair, length / 2), length / 2);
-    Value newX = joinBF16(builder, loc, {even.x, odd.x});
-    return {newX, joinBF16(builder, loc, {even.y, odd.y})};
+/// The operands of a tile of pairs, each a view of the same number of lanes:
+/// both lanes of the pairs, and the constants of their rotation.
+namespace {
+struct PairLanes {
+  Value x, y, newX, newY;
+  /// Of x and of y, which are the same unless the sine of x is negated.
+  Value cosX, sinX, cosY, sinY;
+};
+} // namespace
+
+/// The rotation of one pair.
+static std::pair<Value, Value> rotatePair(OpBuilder &builder, Location loc,
+                                          Type compute, Value x, Value y,
+                                          Value cosX, Value sinX, Value cosY,
+                                          Value sinY, bool isNegated) {
+  Type element = x.getType();
+  if (element != compute) {
+    x = arith::ExtFOp::create(builder, loc, compute, x);
+    y = arith::ExtFOp::create(builder, loc, compute, y);
   }
-  Lanes result =
-      rotate(builder, loc, {widen(builder, loc, x), widen(builder, loc, y)},
-             pair, length);
-  Value newX = narrow(builder, loc, result.x);
-  return {newX, narrow(builder, loc, result.y)};
+  ElementwiseBuilder b(builder, loc, x);
+  Value ys = b.mul(y, sinX), xs = b.mul(x, sinY);
+  Value newX = b.fma(x, cosX, isNegated ? ys : b.neg(ys));
+  Value newY = b.fma(y, cosY, xs);
+  if (element != compute) {
+    newX = arith::TruncFOp::create(builder, loc, element, newX);
+    newY = arith::TruncFOp::create(builder, loc, element, newY);
+  }
+  return {newX, newY};
 }
 
-/// A streamed line must not wait half written.
-int64_t RowRotation::getLanesTogether(Access access) const {
-  if (access != Access::Streamed)
-    return rowLanes;
-  return std::max(rowLanes, kLineBytes * 8 / element.getIntOrFloatBitWidth());
-}
-
-/// For a part of lanes that are written together: their lines are asked for
-/// once each.
-RowRotation RowRotation::ofPiece(int64_t first, Access access) const {
-  bool isWithinLine =
-      first * element.getIntOrFloatBitWidth() % (8 * kLineBytes) != 0;
-  return access == Access::Streamed && isWithinLine ? withPrefetch(0) : *this;
-}
-
-void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
-                               Value output, ValueRange indices,
-                               Access access) const {
-  forEachVector(
-      builder, loc, rotaryDim / 2, getLanesTogether(access),
-      [&](OpBuilder &b, Location l, Value first, int64_t length) {
-        SmallVector<std::pair<Value, Lanes>> results;
-        for (auto [number, mine] : splitIntoVectors(length, rowLanes)) {
-          Value pair = offsetIndex(b, l, first, number);
-          results.push_back({pair, ofPiece(number, access)
-                                       .rotateHalf(b, l, input, indices, pair,
-                                                   mine, access)});
+/// Emits a linalg.generic that rotates the pairs of all parts.
+static void createRotation(OpBuilder &builder, Location loc, Type compute,
+                           ArrayRef<PairLanes> parts, Access access) {
+  bool isNegated = parts.front().cosX != parts.front().cosY;
+  SmallVector<Value> inputs, outputs;
+  for (const PairLanes &part : parts) {
+    inputs.append({part.x, part.y, part.cosX, part.sinX});
+    if (isNegated)
+      inputs.append({part.cosY, part.sinY});
+    outputs.append({part.newX, part.newY});
+  }
+  size_t numInputs = inputs.size() / parts.size();
+  SmallVector<AffineMap> maps(inputs.size() + outputs.size(),
+                              builder.getMultiDimIdentityMap(1));
+  auto generic = linalg::GenericOp::create(
+      builder, loc, inputs, outputs, maps, {utils::IteratorType::parallel},
+      [&](OpBuilder &b, Location l, ValueRange arguments) {
+        SmallVector<Value> results;
+        for (size_t part = 0; part < parts.size(); ++part) {
+          ValueRange mine = arguments.slice(part * numInputs, numInputs);
+          auto [newX, newY] = rotatePair(
+              b, l, compute, mine[0], mine[1], mine[2], mine[3],
+              mine[isNegated ? 4 : 2], mine[isNegated ? 5 : 3], isNegated);
+          results.append({newX, newY});
         }
-        auto store = [&](Value lanes, Value pair, int64_t half) {
-          SmallVector<Value> at =
-              append(indices, offsetIndex(b, l, pair, offset + half));
-          storeRow(b, l, lanes, output, at, target, access);
-        };
-        for (auto [pair, result] : results)
-          store(result.x, pair, 0);
-        for (auto [pair, result] : results)
-          store(result.y, pair, rotaryDim / 2);
+        linalg::YieldOp::create(b, l, results);
       });
+  if (access == Access::Streamed)
+    generic->setAttr(kStreamedAttrName, builder.getUnitAttr());
 }
 
-Value RowRotation::rotateInterleaved(OpBuilder &builder, Location loc,
-                                     Value input, ValueRange indices,
-                                     Value lane, int64_t length,
-                                     Access access) const {
-  SmallVector<Value> at =
-      append(indices, offsetIndex(builder, loc, lane, offset));
-  Value row = loadRow(builder, loc, input, at, length, target, access);
-  if (form == Form::SplitInterleaved) {
+void RowRotation::prefetch(OpBuilder &builder, Location loc, Value input,
+                           ValueRange indices, Access access) const {
+  if (access != Access::Cached)
+    prefetchRow(builder, loc, input, indices, target);
+}
+
+/// Rotates the pairs from number `pair` on whose lanes are apart.
+void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
+                               Value output, ValueRange indices, Value pair,
+                               int64_t length, Access access) const {
+  Value x = offsetIndex(builder, loc, pair, offset);
+  Value y = offsetIndex(builder, loc, pair, offset + rotaryDim / 2);
+  for (Value first : {x, y})
+    prefetch(builder, loc, input, append(indices, first), access);
+  bool isSplit = form == Form::SplitHalf && length > 1;
+  int64_t stride = isSplit ? 2 : 1, count = length / stride;
+  SmallVector<PairLanes> parts;
+  for (int64_t part = 0; part < stride; ++part) {
+    auto lanes = [&](Value memref, Value first) {
+      return createLanes(builder, loc, memref, indices,
+                         offsetIndex(builder, loc, first, part), count, stride);
+    };
+    auto entries = [&](Value table) {
+      return createLanes(builder, loc, table, slot,
+                         offsetIndex(builder, loc, pair, part * count), count,
+                         1);
+    };
+    Value cos = entries(cosTable), sin = entries(sinTable);
+    parts.push_back({lanes(input, x), lanes(input, y), lanes(output, x),
+                     lanes(output, y), cos, sin, cos, sin});
+  }
+  createRotation(builder, loc, compute, parts, access);
+}
+
+/// Rotates the pairs in `length` lanes from number `lane` on.
+void RowRotation::rotatePairs(OpBuilder &builder, Location loc, Value input,
+                              Value output, ValueRange indices, Value lane,
+                              int64_t length, Access access) const {
+  Value first = offsetIndex(builder, loc, lane, offset);
+  prefetch(builder, loc, input, append(indices, first), access);
+  auto lanes = [&](Value memref, ValueRange at, Value from, int64_t which) {
+    return createLanes(builder, loc, memref, at,
+                       offsetIndex(builder, loc, from, which), length / 2, 2);
+  };
+  PairLanes pairs{lanes(input, indices, first, 0),
+                  lanes(input, indices, first, 1),
+                  lanes(output, indices, first, 0),
+                  lanes(output, indices, first, 1),
+                  {},
+                  {},
+                  {},
+                  {}};
+  if (form == Form::Swapped) {
+    pairs.cosX = lanes(cosTable, slot, lane, 0);
+    pairs.cosY = lanes(cosTable, slot, lane, 1);
+    pairs.sinX = lanes(sinTable, slot, lane, 0);
+    pairs.sinY = lanes(sinTable, slot, lane, 1);
+  } else {
     Value pair = builder.createOrFold<arith::DivUIOp>(
         loc, lane, arith::ConstantIndexOp::create(builder, loc, 2));
-    BF16Halves halves = splitBF16(builder, loc, row);
-    Lanes result =
-        rotate(builder, loc, {halves.even, halves.odd}, pair, length / 2);
-    return joinBF16(builder, loc, {result.x, result.y});
+    pairs.cosX = pairs.cosY =
+        createLanes(builder, loc, cosTable, slot, pair, length / 2, 1);
+    pairs.sinX = pairs.sinY =
+        createLanes(builder, loc, sinTable, slot, pair, length / 2, 1);
   }
-  Value x = widen(builder, loc, row);
-  SmallVector<int64_t> neighbours;
-  for (int64_t i = 0; i < length; ++i)
-    neighbours.push_back(i ^ 1);
-  Value swapped = vector::ShuffleOp::create(builder, loc, x, x, neighbours);
-  ElementwiseBuilder b(builder, loc, x);
-  Value c = loadEntries(builder, loc, cosTable, lane, length);
-  Value s = loadEntries(builder, loc, sinTable, lane, length);
-  return narrow(builder, loc, b.fma(x, c, b.mul(swapped, s)));
-}
-
-void RowRotation::rotatePairs(OpBuilder &builder, Location loc, Value input,
-                              Value output, ValueRange indices,
-                              Access access) const {
-  forEachVector(
-      builder, loc, rotaryDim, getLanesTogether(access),
-      [&](OpBuilder &b, Location l, Value first, int64_t length) {
-        for (auto [number, mine] : splitIntoVectors(length, rowLanes)) {
-          Value lane = offsetIndex(b, l, first, number);
-          Value result =
-              ofPiece(number, access)
-                  .rotateInterleaved(b, l, input, indices, lane, mine, access);
-          SmallVector<Value> at =
-              append(indices, offsetIndex(b, l, lane, offset));
-          storeRow(b, l, result, output, at, target, access);
-        }
-      });
+  createRotation(builder, loc, compute, pairs, access);
 }
 
 void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,
                             Value output, ValueRange indices, int64_t first,
                             int64_t count) const {
-  forEachVector(builder, loc, count, rowLanes,
+  forEachVector(builder, loc, count, tileLanes,
                 [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-                  SmallVector<Value> at =
-                      append(indices, offsetIndex(b, l, lane, first));
-                  Value value = vector::LoadOp::create(
-                      b, l, VectorType::get({length}, element), input, at);
-                  vector::StoreOp::create(b, l, value, output, at);
+                  Value from = offsetIndex(b, l, lane, first);
+                  linalg::CopyOp::create(
+                      b, l, createLanes(b, l, input, indices, from, length, 1),
+                      createLanes(b, l, output, indices, from, length, 1));
                 });
 }
 
@@ -272,10 +274,15 @@ bool RowRotation::canStream() const {
 void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
                             Value output, ValueRange indices,
                             Access access) const {
-  if (form == Form::Half || form == Form::SplitHalf)
-    rotateHalves(builder, loc, input, output, indices, access);
-  else
-    rotatePairs(builder, loc, input, output, indices, access);
+  bool isHalf = form == Form::Half || form == Form::SplitHalf;
+  forEachVector(
+      builder, loc, isHalf ? rotaryDim / 2 : rotaryDim, tileLanes,
+      [&](OpBuilder &b, Location l, Value first, int64_t length) {
+        if (isHalf)
+          rotateHalves(b, l, input, output, indices, first, length, access);
+        else
+          rotatePairs(b, l, input, output, indices, first, length, access);
+      });
 
   // Lanes outside of the window pass through, which in place is nothing to do.
   int64_t size = cast<MemRefType>(input.getType()).getShape().back();

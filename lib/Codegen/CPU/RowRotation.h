@@ -85,27 +85,14 @@ public:
 private:
   enum class Form { Half, Swapped, SplitHalf, SplitInterleaved };
 
-  struct Lanes {
-    Value x, y;
-  };
-  Lanes rotate(OpBuilder &builder, Location loc, Lanes lanes, Value entry,
-               int64_t length) const;
-  Lanes rotateHalf(OpBuilder &builder, Location loc, Value input,
-                   ValueRange indices, Value pair, int64_t length,
-                   Access access) const;
+  void prefetch(OpBuilder &builder, Location loc, Value input,
+                ValueRange indices, Access access) const;
   void rotateHalves(OpBuilder &builder, Location loc, Value input, Value output,
-                    ValueRange indices, Access access) const;
-  Value rotateInterleaved(OpBuilder &builder, Location loc, Value input,
-                          ValueRange indices, Value lane, int64_t length,
-                          Access access) const;
+                    ValueRange indices, Value pair, int64_t length,
+                    Access access) const;
   void rotatePairs(OpBuilder &builder, Location loc, Value input, Value output,
-                   ValueRange indices, Access access) const;
-  int64_t getLanesTogether(Access access) const;
-  RowRotation ofPiece(int64_t first, Access access) const;
-  Value widen(OpBuilder &builder, Location loc, Value value) const;
-  Value narrow(OpBuilder &builder, Location loc, Value value) const;
-  Value loadEntries(OpBuilder &builder, Location loc, Value table, Value entry,
-                    int64_t length) const;
+                   ValueRange indices, Value lane, int64_t length,
+                   Access access) const;
   void copyLanes(OpBuilder &builder, Location loc, Value input, Value output,
                  ValueRange indices, int64_t first, int64_t count) const;
 
@@ -113,7 +100,8 @@ private:
   int64_t rotaryDim, offset;
   Type element, compute;
   VectorTarget target;
-  int64_t lanes, rowLanes;
+  /// Lanes of a vector of the table; lanes that one tile writes together.
+  int64_t lanes, tileLanes;
   Value cosTable, sinTable, slot;
 };
 

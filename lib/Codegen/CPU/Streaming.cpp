@@ -41,29 +41,25 @@ RowPolicy RowPolicy::get(const Tuning &tuning, Access access, bool isNarrow) {
   return make(tuning.streams, tuning.prefetchDistance, tuning.streamAhead);
 }
 
-Value mlir::posenc::loadRow(OpBuilder &builder, Location loc, Value memref,
-                            ValueRange indices, int64_t length,
-                            const VectorTarget &target, Access access) {
-  if (access != Access::Cached && target.prefetchDistance > 0) {
-    // In whole rows, so that a window of them asks for what it will touch.
-    // Beyond the end there is nothing to lose: a prefetch never faults.
-    auto type = cast<MemRefType>(memref.getType());
-    int64_t elements = target.prefetchDistance / getElementBytes(memref);
-    bool hasRows = type.getRank() > 1 && !type.isDynamicDim(type.getRank() - 1);
-    if (hasRows)
-      elements = std::max<int64_t>(elements / type.getShape().back(), 1);
-    SmallVector<Value> ahead(indices);
-    Value &index = ahead[type.getRank() - (hasRows ? 2 : 1)];
-    index = arith::AddIOp::create(
-        builder, loc, index,
-        arith::ConstantIndexOp::create(builder, loc, elements));
-    memref::PrefetchOp::create(builder, loc, memref, ahead,
-                               /*isWrite=*/false, target.getLocalityHint(),
-                               /*isDataCache=*/true);
-  }
-  Type element = getElementTypeOrSelf(memref.getType());
-  return vector::LoadOp::create(
-      builder, loc, VectorType::get({length}, element), memref, indices);
+void mlir::posenc::prefetchRow(OpBuilder &builder, Location loc, Value memref,
+                               ValueRange indices, const VectorTarget &target) {
+  if (target.prefetchDistance == 0)
+    return;
+  // In whole rows, so that a window of them asks for what it will touch.
+  // Beyond the end there is nothing to lose: a prefetch never faults.
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t elements = target.prefetchDistance / getElementBytes(memref);
+  bool hasRows = type.getRank() > 1 && !type.isDynamicDim(type.getRank() - 1);
+  if (hasRows)
+    elements = std::max<int64_t>(elements / type.getShape().back(), 1);
+  SmallVector<Value> ahead(indices);
+  Value &index = ahead[type.getRank() - (hasRows ? 2 : 1)];
+  index = arith::AddIOp::create(
+      builder, loc, index,
+      arith::ConstantIndexOp::create(builder, loc, elements));
+  memref::PrefetchOp::create(builder, loc, memref, ahead,
+                             /*isWrite=*/false, target.getLocalityHint(),
+                             /*isDataCache=*/true);
 }
 
 void mlir::posenc::streamTo(vector::StoreOp store, const VectorTarget &target) {

@@ -17,10 +17,10 @@
 
 namespace mlir::posenc {
 
-/// Loads `length` elements of a memref.
-Value loadRow(OpBuilder &builder, Location loc, Value memref,
-              ValueRange indices, int64_t length, const VectorTarget &target,
-              Access access);
+/// Asks for the line that is `prefetchDistance` bytes of rows behind an
+/// element.
+void prefetchRow(OpBuilder &builder, Location loc, Value memref,
+                 ValueRange indices, const VectorTarget &target);
 
 /// Stores a vector; where it is streamed, its place is aligned to its size, or
 /// to that of a hardware vector.

@@ -41,6 +41,8 @@ struct VectorTarget : Tuning {
   unsigned getLocalityHint() const { return 4 - prefetchCache; }
 };
 
+/// On a tile of linalg whose stores go past the caches.
+constexpr llvm::StringLiteral kStreamedAttrName = "streamed";
 /// On an `scf.forall` whose work is what it reads, not what it writes.
 constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
 /// On a `memref.alloca` that leaves something from one loop to the next. Any

@@ -48,7 +48,7 @@ public:
                 const ContractionTiles &tiles)
       : b(rewriter), loc(product.op->getLoc()), product(product), tiles(tiles),
         result(getElementTypeOrSelf(product.op->getResult(0).getType())),
-        sum(getSumType(result)) {}
+        sum(getSumType(result)), copied(tiles.hasDots ? b.getI32Type() : sum) {}
 
   Value tile();
 
@@ -70,6 +70,13 @@ private:
         {end, first});
   }
   OpFoldResult getSize(unsigned loop);
+  /// Steps of the sum in a block of this depth, and at most.
+  OpFoldResult getSteps(OpFoldResult depth) {
+    return tiles.hasDots ? getNumDotWords(b, loc, depth) : depth;
+  }
+  int64_t getCopiedDepth() const {
+    return tiles.hasDots ? tiles.blockReduction / 2 : tiles.blockReduction;
+  }
   /// Slices of an operand, without the dimensions of the batch and of sums.
   void getSlice(AffineMap map, const Ranges &ranges,
                 SmallVector<OpFoldResult> &offsets,
@@ -93,6 +100,8 @@ private:
   /// Columns of the panels that are given, as many as register tiles have.
   Value extractGiven(OpFoldResult firstColumn, OpFoldResult depthFrom,
                      OpFoldResult depth);
+  /// Copies rows of a given panel as words of pairs.
+  Value packGiven(Value panel, OpFoldResult depth);
   /// Copies a block of B as panels: panels x k x columns of one.
   Value packPanels(Value block, bool swapped, OpFoldResult depth,
                    OpFoldResult columns);
@@ -120,8 +129,8 @@ private:
   Location loc;
   const Product &product;
   const ContractionTiles &tiles;
-  /// The type of the result, and that of the sums.
-  Type result, sum;
+  /// The type of the result, that of the sums, and that of copied matrices.
+  Type result, sum, copied;
   /// The block of the result, and the slices that are added to it.
   Ranges ranges;
   Value firstColumn;
@@ -241,8 +250,9 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
                                 OpFoldResult columns) {
   int64_t numPanels = tiles.blockColumns / tiles.columns;
   Value scratch = tensor::EmptyOp::create(
-      b, loc, ArrayRef<int64_t>{numPanels, tiles.blockReduction, tiles.columns},
-      sum);
+      b, loc, ArrayRef<int64_t>{numPanels, getCopiedDepth(), tiles.columns},
+      copied);
+  OpFoldResult steps = getSteps(depth);
   // Part by part of a row, which may be short or transposed.
   auto packEach = [&]() -> Value {
     return forEachPanel(
@@ -256,19 +266,22 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
             std::swap(fromSizes[0], fromSizes[1]);
           }
           SmallVector<OpFoldResult> offsets{number, attr(0), attr(0)},
-              panelSizes{attr(1), depth, width}, strides(3, attr(1));
+              panelSizes{attr(1), steps, width}, strides(3, attr(1));
           SmallVector<int64_t> shape;
-          for (OpFoldResult size : sizes)
+          for (OpFoldResult size : {steps, width})
             shape.push_back(
                 getConstantIntValue(size).value_or(ShapedType::kDynamic));
           Value panel = tensor::ExtractSliceOp::create(
-              b, loc, RankedTensorType::get(shape, sum), state, offsets,
+              b, loc, RankedTensorType::get(shape, copied), state, offsets,
               panelSizes, strides);
-          panel = convert(extract(block, from, fromSizes), swapped, panel);
+          Value part = extract(block, from, fromSizes);
+          panel = tiles.hasDots ? packDotWords(b, loc, part, swapped ? 1 : 0,
+                                               depth, panel, /*wordsDim=*/0)
+                                : convert(part, swapped, panel);
           return insert(panel, state, offsets, panelSizes);
         });
   };
-  if (swapped || numPanels == 1)
+  if (swapped || numPanels == 1 || tiles.hasDots)
     return packEach();
   // Whole rows of the block, which are read in order.
   auto packAll = [&]() -> Value {
@@ -335,6 +348,16 @@ Value ProductTiling::extractGiven(OpFoldResult firstColumn,
       SmallVector<OpFoldResult>(3, attr(1)));
 }
 
+Value ProductTiling::packGiven(Value panel, OpFoldResult depth) {
+  Value scratch = tensor::EmptyOp::create(
+      b, loc, ArrayRef<int64_t>{getCopiedDepth(), tiles.columns}, copied);
+  SmallVector<OpFoldResult> offsets(2, attr(0)),
+      sizes{getSteps(depth), attr(tiles.columns)};
+  Value words = packDotWords(b, loc, panel, /*depthDim=*/0, depth,
+                             extract(scratch, offsets, sizes), /*wordsDim=*/0);
+  return insert(words, scratch, offsets, sizes);
+}
+
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
                              OpFoldResult firstRow, Value panel,
                              OpFoldResult depth) {
@@ -345,8 +368,14 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
   };
   using utils::IteratorType;
   auto loop = scf::ForOp::create(
-      b, loc, constant(0), toValue(depth), constant(1), tile,
+      b, loc, constant(0), toValue(getSteps(depth)), constant(1), tile,
       [&](OpBuilder &, Location, Value at, ValueRange state) {
+        if (tiles.hasDots) {
+          scf::YieldOp::create(
+              b, loc,
+              addDots(b, loc, state[0], left, toValue(firstRow), panel, at));
+          return;
+        }
         SmallVector<OpFoldResult> offsets{firstRow, at},
             sizes{attr(tiles.rows), attr(1)};
         if (leftSwapped) {
@@ -403,15 +432,22 @@ Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
           Value ofPart = extract(state[0], offsets, sizes);
           Value tile = pack(ofPart, /*swapped=*/false,
                             {tiles.rows, tiles.columns}, sizes);
-          SmallVector<OpFoldResult> from{first, attr(0)}, ofLeft{count, depth};
-          if (leftSwapped) {
-            std::swap(from[0], from[1]);
-            std::swap(ofLeft[0], ofLeft[1]);
+          if (tiles.hasDots) {
+            // The scratch has all rows of a tile.
+            tile = addTile(tile, left, leftSwapped, first, panel, depth);
+          } else {
+            SmallVector<OpFoldResult> from{first, attr(0)},
+                ofLeft{count, depth};
+            if (leftSwapped) {
+              std::swap(from[0], from[1]);
+              std::swap(ofLeft[0], ofLeft[1]);
+            }
+            Value mine =
+                pack(extract(left, from, ofLeft), leftSwapped,
+                     {tiles.rows, tiles.blockReduction}, {count, depth});
+            tile = addTile(tile, mine, /*leftSwapped=*/false, attr(0), panel,
+                           depth);
           }
-          Value mine = pack(extract(left, from, ofLeft), leftSwapped,
-                            {tiles.rows, tiles.blockReduction}, {count, depth});
-          tile =
-              addTile(tile, mine, /*leftSwapped=*/false, attr(0), panel, depth);
           // A copy: the part is read above.
           Value result = linalg::CopyOp::create(
                              b, loc, extract(tile, zeros, sizes), ofPart)
@@ -441,7 +477,16 @@ Value ProductTiling::addSlice(Value firstDepth, Value state) {
   bool leftSwapped = isSwapped(0, product.m, product.k);
   bool rightSwapped = isSwapped(1, product.k, product.n);
   Value left = extract(product.getOperand(0), product.getMap(0), ranges);
-  if (getElementTypeOrSelf(left.getType()) != sum) {
+  if (tiles.hasDots) {
+    Value scratch = tensor::EmptyOp::create(
+        b, loc, ArrayRef<int64_t>{tiles.blockRows, getCopiedDepth()}, copied);
+    SmallVector<OpFoldResult> offsets(2, attr(0)), sizes{rows, getSteps(depth)};
+    Value words = packDotWords(b, loc, left, leftSwapped ? 0 : 1, depth,
+                               extract(scratch, offsets, sizes),
+                               /*wordsDim=*/1);
+    left = insert(words, scratch, offsets, sizes);
+    leftSwapped = false;
+  } else if (getElementTypeOrSelf(left.getType()) != sum) {
     left = pack(left, leftSwapped, {tiles.blockRows, tiles.blockReduction},
                 {rows, depth});
     leftSwapped = false;
@@ -456,18 +501,21 @@ Value ProductTiling::addSlice(Value firstDepth, Value state) {
       columns, state,
       [&](Value number, OpFoldResult first, OpFoldResult width, Value all) {
         Value panel;
-        if (product.panels)
+        if (product.panels) {
           panel = extractGiven(affine::makeComposedFoldedAffineApply(
                                    b, loc, d0 + d1, {firstColumn, first}),
                                firstDepth, depth);
-        else
+          if (tiles.hasDots)
+            panel = packGiven(panel, depth);
+        } else {
           panel = tensor::ExtractSliceOp::create(
               b, loc,
-              RankedTensorType::get({tiles.blockReduction, tiles.columns}, sum),
+              RankedTensorType::get({getCopiedDepth(), tiles.columns}, copied),
               panels, ArrayRef<OpFoldResult>{number, attr(0), attr(0)},
-              ArrayRef<OpFoldResult>{attr(1), attr(tiles.blockReduction),
+              ArrayRef<OpFoldResult>{attr(1), attr(getCopiedDepth()),
                                      attr(tiles.columns)},
               SmallVector<OpFoldResult>(3, attr(1)));
+        }
         SmallVector<OpFoldResult> offsets{attr(0), first}, sizes{rows, width};
         Value mine = extract(all, offsets, sizes);
         mine = addBlock(mine, left, leftSwapped, panel, rows, width, depth);

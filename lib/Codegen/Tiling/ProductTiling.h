@@ -23,11 +23,14 @@ Type getSumType(Type result);
 struct ContractionTiles {
   int64_t rows, columns;
   int64_t blockRows, blockColumns, blockReduction;
+  /// Whether products of two neighbours in the order of the sum are added by
+  /// one instruction: both matrices are bf16, and are copied as words of two.
+  bool hasDots = false;
 };
 
 /// A product of matrices, for each entry of a batch, which may be the sum of
-/// several products. Dimensions are loops of the operation; those of the result's
-/// rows and columns are in this order there.
+/// several products. Dimensions are loops of the operation; those of the
+/// result's rows and columns are in this order there.
 struct Product {
   linalg::LinalgOp op;
   SmallVector<AffineMap> maps;
@@ -57,6 +60,27 @@ private:
 
 /// The product that an operation is, or failure if it is none that is tiled.
 FailureOr<Product> getProduct(linalg::LinalgOp op);
+
+/// How the sum of a product of bf16 is taken by pairs: of each group of so many
+/// elements, those of the first half with those of the second.
+constexpr int64_t kDotGroup = 64;
+
+/// How many words of pairs so many elements of a sum are.
+OpFoldResult getNumDotWords(OpBuilder &builder, Location loc,
+                            OpFoldResult depth);
+
+/// Copies a matrix of bf16 as words of pairs along its dimension `depthDim`, of
+/// this size, which becomes `wordsDim` of the destination: a matrix of i32 with
+/// as many words, and as large in the other dimension. A missing second half is
+/// zero.
+Value packDotWords(OpBuilder &builder, Location loc, Value matrix,
+                   unsigned depthDim, OpFoldResult depth, Value destination,
+                   unsigned wordsDim);
+
+/// Adds the products of one word of each row of `left` (rows x words) and each
+/// column of `panel` (words x columns) to the tile.
+Value addDots(OpBuilder &builder, Location loc, Value tile, Value left,
+              Value firstRow, Value panel, Value word);
 
 /// Emits the product in loops over tiles, before which the rewriter stands. The
 /// loop's result is that of the product.

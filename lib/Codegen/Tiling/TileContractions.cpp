@@ -212,8 +212,15 @@ private:
                                : kScratchBytes / bytes / tiles.blockColumns;
     tiles.blockRows =
         hasScratch ? kScratchBytes / bytes / tiles.columns : kBlockRows;
-    // Rows that are extended are copied.
-    if (getType(product, 0) != sum)
+    tiles.hasDots = bf16Dots && vectorBytes == 64 && sum.isF32() &&
+                    getType(product, 0).isBF16() &&
+                    getType(product, 1).isBF16();
+    if (tiles.hasDots) {
+      tiles.blockColumns = kDotColumns;
+      tiles.blockReduction = kDotDepth;
+      tiles.blockRows = kDotRows;
+    } else if (getType(product, 0) != sum)
+      // Rows that are extended are copied.
       tiles.blockRows = std::min(tiles.blockRows,
                                  kScratchBytes / bytes / tiles.blockReduction);
     tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
@@ -234,5 +241,8 @@ private:
   /// The rows of a given panel that are read at a time: a register tile's
   /// columns of so many rows stay in the first cache.
   static constexpr int64_t kDepthOfPanels = 256;
+  /// Words of pairs of bf16 are copied of both matrices, 128 KiB of each: what
+  /// a copy takes is shared by as many columns, or rows.
+  static constexpr int64_t kDotRows = 128, kDotColumns = 128, kDotDepth = 512;
 };
 } // namespace

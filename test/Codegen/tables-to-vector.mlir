@@ -1,4 +1,4 @@
-//===- sinusoidal-to-vector.mlir - sinusoidal as vectors ===//
+//===- tables-to-vector.mlir - tables of positions as vectors ===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-sinusoidal-to-vector --split-input-file | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-tables-to-vector --split-input-file --verify-diagnostics | FileCheck %s
 
 // What a run of positions has from its anchor, in its middle: 16 steps of cos and
 // sin, and two vectors on the stack. Four runs are a stretch: 2 turns from its
@@ -89,4 +89,12 @@ func.func @runs(%p: memref<?xi64>, %t: memref<?x16xf32>) {
 func.func @alone(%p: memref<i64>, %t: memref<256xf32>) {
   posenc.sinusoidal interleaved #posenc.frequencies<dim = 256> positions(%p : memref<i64>) outs(%t : memref<256xf32>)
   return
+}
+
+// -----
+
+func.func @tensors(%p: tensor<4xi64>, %c: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{expected memrefs: bufferize first}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 16> positions(%p : tensor<4xi64>) outs(%c, %c : tensor<4x8xf32>, tensor<4x8xf32>)
+  return %r#0 : tensor<4x8xf32>
 }

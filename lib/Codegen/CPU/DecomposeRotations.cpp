@@ -1,4 +1,4 @@
-//===- RopeToVector.cpp - rotary operations as vectors ----------*- C++ -*-===//
+//===- DecomposeRotations.cpp - rotary operations as linalg -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A position's cos and sin are computed once, or read once from a table, and
-// laid out on the stack as the rotation of a row wants them; then they serve
-// the rows of all tensors.
+// The cos and sin of a position are computed once, or read once from a table,
+// and stored on the stack in the order in which rows are rotated. Then they
+// serve the rows of all tensors, each a loop of linalg.generic on tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,6 @@
 #include "PositionTable.h"
 #include "RowRotation.h"
 #include "Streaming.h"
-#include "TableEntries.h"
 #include "VectorLoops.h"
 #include "posenc/Codegen/Passes.h"
 
@@ -28,7 +27,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_CONVERTPOSENCROPETOVECTORPASS
+#define GEN_PASS_DEF_POSENCDECOMPOSEROTATIONSPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 
@@ -227,8 +226,8 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
       });
 }
 
-static void convertRope(OpBuilder &builder, RopeOp op,
-                        const VectorTarget &target) {
+static void decomposeRope(OpBuilder &builder, RopeOp op,
+                          const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
   SmallVector<Value> sizes = getLoopSizes(builder, op);
   bool isOne = sizes.empty() || getConstantIntValue(sizes.back()) == 1;
@@ -277,8 +276,8 @@ static Value loadEntries(OpBuilder &builder, Location loc, Type compute,
   return b.select(isNaN, b.f32(std::numeric_limits<float>::quiet_NaN()), value);
 }
 
-static void convertRotate(OpBuilder &builder, RotateOp op,
-                          const VectorTarget &target) {
+static void decomposeRotate(OpBuilder &builder, RotateOp op,
+                            const VectorTarget &target) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
   RowRotation rotation(builder, op, op.getPairing(), op.getRotaryDim(),
                        op.getOffset(), element, /*numSlots=*/1, target);
@@ -300,25 +299,16 @@ static void convertRotate(OpBuilder &builder, RotateOp op,
       });
 }
 
-static void convertSincos(OpBuilder &builder, SincosOp op,
-                          const VectorTarget &target) {
-  Value cos = op.getInits()[0], sin = op.getInits()[1];
-  TableEntries(builder, op, op.getFrequencies(), op.getAxesAttr(),
-               getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
-      .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
-}
-
 namespace {
-struct ConvertPosencRopeToVector final
-    : mlir::posenc::impl::ConvertPosencRopeToVectorPassBase<
-          ConvertPosencRopeToVector> {
+struct DecomposeRotations final
+    : mlir::posenc::impl::PosencDecomposeRotationsPassBase<DecomposeRotations> {
   using Base::Base;
   friend struct mlir::posenc::VectorTarget;
 
   void runOnOperation() override {
     SmallVector<Operation *> operations;
     getOperation().walk([&](Operation *op) {
-      if (isa<RopeOp, RotateOp, SincosOp>(op))
+      if (isa<RopeOp, RotateOp>(op))
         operations.push_back(op);
     });
     VectorTarget target = VectorTarget::get(*this);
@@ -329,11 +319,9 @@ struct ConvertPosencRopeToVector final
         return signalPassFailure();
       OpBuilder builder(op);
       if (auto rope = dyn_cast<RopeOp>(op))
-        convertRope(builder, rope, target);
-      else if (auto rotate = dyn_cast<RotateOp>(op))
-        convertRotate(builder, rotate, target);
+        decomposeRope(builder, rope, target);
       else
-        convertSincos(builder, cast<SincosOp>(op), target);
+        decomposeRotate(builder, cast<RotateOp>(op), target);
       op->erase();
     }
   }

@@ -1,4 +1,4 @@
-//===- SinusoidalToVector.cpp - sinusoidal as vectors -----------*- C++ -*-===//
+//===- TablesToVector.cpp - tables of positions as vectors ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,12 +19,20 @@
 #include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_CONVERTPOSENCSINUSOIDALTOVECTORPASS
+#define GEN_PASS_DEF_CONVERTPOSENCTABLESTOVECTORPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+static void convertSincos(OpBuilder &builder, SincosOp op,
+                          const VectorTarget &target) {
+  Value cos = op.getInits()[0], sin = op.getInits()[1];
+  TableEntries(builder, op, op.getFrequencies(), op.getAxesAttr(),
+               getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
+      .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
+}
 
 static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
                               const VectorTarget &target) {
@@ -42,23 +50,29 @@ static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
 }
 
 namespace {
-struct ConvertPosencSinusoidalToVector final
-    : mlir::posenc::impl::ConvertPosencSinusoidalToVectorPassBase<
-          ConvertPosencSinusoidalToVector> {
+struct ConvertPosencTablesToVector final
+    : mlir::posenc::impl::ConvertPosencTablesToVectorPassBase<
+          ConvertPosencTablesToVector> {
   using Base::Base;
   friend struct mlir::posenc::VectorTarget;
 
   void runOnOperation() override {
-    SmallVector<SinusoidalOp> operations;
-    getOperation().walk([&](SinusoidalOp op) { operations.push_back(op); });
+    SmallVector<Operation *> operations;
+    getOperation().walk([&](Operation *op) {
+      if (isa<SincosOp, SinusoidalOp>(op))
+        operations.push_back(op);
+    });
     VectorTarget target = VectorTarget::get(*this);
     target.vectorBytes = target.getRowVectorBytes();
-    for (SinusoidalOp op : operations) {
+    for (Operation *op : operations) {
       if (failed(checkConvertible(op, target)))
         return signalPassFailure();
       OpBuilder builder(op);
-      convertSinusoidal(builder, op, target);
-      op.erase();
+      if (auto sincos = dyn_cast<SincosOp>(op))
+        convertSincos(builder, sincos, target);
+      else
+        convertSinusoidal(builder, cast<SinusoidalOp>(op), target);
+      op->erase();
     }
   }
 };

@@ -1,4 +1,4 @@
-//===- rope-to-vector.mlir - sincos, rotate and rope as vectors ===//
+//===- decompose-rotations.mlir - rotate and rope as linalg and vectors ===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1" --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: posenc-opt %s --convert-posenc-rope-to-vector="vector-bytes=64 prefetch-distance=0 prefetch-in-order=0 streams-in-order=1" --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=WIDE
+// DEFINE: %{bytes} = 32
+// DEFINE: %{options} = vector-bytes=%{bytes} prefetch-distance=0 prefetch-in-order=0 streams-in-order=1
+// DEFINE: %{lower} = posenc-opt %s --split-input-file --verify-diagnostics \
+// DEFINE:   --posenc-decompose-rotations="%{options}" \
+// DEFINE:   --posenc-vectorize-tiles="%{options}" \
+// DEFINE:   --convert-posenc-tables-to-vector="%{options}"
+// RUN: %{lower} | FileCheck %s
+// REDEFINE: %{bytes} = 64
+// RUN: %{lower} | FileCheck %s --check-prefix=WIDE
+// RUN: posenc-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --posenc-decompose-rotations="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1" \
+// RUN:   --canonicalize | FileCheck %s --check-prefix=TILES
 
 // 20 pairs: two vectors of 8, one of 4, no mask. Half pairing loads x and y,
 // and stores neither before both are loaded.
@@ -38,6 +48,25 @@
 // CHECK: vector.load %[[X]]{{.*}} vector<4xf32>
 // WIDE-LABEL: func.func @half
 // WIDE: vector<16xf32>
+
+// Before that, the rows are tiles of linalg: a line of pairs each, and the rest.
+// TILES-LABEL: func.func @half
+// TILES-SAME: (%[[X:.*]]: memref<?x2x40xf32>, %{{.*}}: memref<?xi64>, %[[O:.*]]: memref<?x2x40xf32>)
+// TILES: %[[COS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<8x20xf32>
+// TILES: %[[SIN:.*]] = memref.alloca() {alignment = 64 : i64} : memref<8x20xf32>
+// TILES: %[[C:.*]] = memref.subview %[[COS]][{{.*}}] [1, 16] [1, 1]
+// TILES: %[[S:.*]] = memref.subview %[[SIN]][{{.*}}] [1, 16] [1, 1]
+// TILES: %[[A:.*]] = memref.subview %[[X]][%[[T:.*]], %[[H:.*]], 0] [1, 1, 16] [1, 1, 1]
+// TILES: %[[B:.*]] = memref.subview %[[X]][%[[T]], %[[H]], 20] [1, 1, 16] [1, 1, 1]
+// TILES: linalg.generic {{.*}} iterator_types = ["parallel"]} ins(%[[A]], %[[B]], %[[C]], %[[S]] :
+// TILES-NEXT: ^bb0(%[[A0:.*]]: f32, %[[B0:.*]]: f32, %[[C0:.*]]: f32, %[[S0:.*]]: f32, %{{.*}}: f32, %{{.*}}: f32):
+// TILES-NEXT: %[[BS:.*]] = arith.mulf %[[B0]], %[[S0]]
+// TILES-NEXT: %[[AS:.*]] = arith.mulf %[[A0]], %[[S0]]
+// TILES-NEXT: %[[NEG:.*]] = arith.negf %[[BS]]
+// TILES-NEXT: %[[NEWA:.*]] = math.fma %[[A0]], %[[C0]], %[[NEG]]
+// TILES-NEXT: %[[NEWB:.*]] = math.fma %[[B0]], %[[C0]], %[[AS]]
+// TILES-NEXT: linalg.yield %[[NEWA]], %[[NEWB]]
+// TILES: memref.subview %[[X]]{{.*}} [1, 1, 4] [1, 1, 1]
 func.func @half(%x: memref<?x2x40xf32>, %p: memref<?xi64>, %o: memref<?x2x40xf32>) {
   posenc.rope half #posenc.frequencies<dim = 40> ins(%x : memref<?x2x40xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%o : memref<?x2x40xf32>)
   return
@@ -77,10 +106,13 @@ func.func @wide(%x: memref<2x?x2048xf32>, %p: memref<?xi64>) {
 
 // Interleaved pairing swaps neighbours instead of taking rows apart; f16 is
 // 16 lanes a vector, with the products in f32.
+// TILES-LABEL: func.func @interleaved
+// TILES: memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [1, 1, 16] [1, 1, 2]
+// TILES: memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 1] [1, 1, 16] [1, 1, 2]
 // CHECK-LABEL: func.func @interleaved
 // CHECK: vector.interleave
-// CHECK: %[[X:.*]] = arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
-// CHECK: vector.shuffle %[[X]], %[[X]] [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14]
+// CHECK: arith.extf %{{.*}} : vector<16xf16> to vector<16xf32>
+// CHECK: vector.shuffle %[[X:.*]], %[[X]] [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14]
 // CHECK: arith.truncf %{{.*}} : vector<16xf32> to vector<16xf16>
 func.func @interleaved(%x: memref<4x2x32xf16>, %p: memref<4xi64>) {
   posenc.rope interleaved #posenc.frequencies<dim = 32> ins(%x : memref<4x2x32xf16>) positions(%p : memref<4xi64>) dims = [0] outs(%x : memref<4x2x32xf16>)
@@ -174,10 +206,10 @@ func.func @tables(%p: memref<4xi64>, %c: memref<4x8xf16>, %s: memref<4x8xf16>, %
 
 // -----
 
-func.func @tensors(%p: tensor<4xi64>, %c: tensor<4x8xf32>) -> tensor<4x8xf32> {
+func.func @tensors(%x: tensor<4x16xf32>, %p: tensor<4xi64>) -> tensor<4x16xf32> {
   // expected-error @below {{expected memrefs: bufferize first}}
-  %r:2 = posenc.sincos #posenc.frequencies<dim = 16> positions(%p : tensor<4xi64>) outs(%c, %c : tensor<4x8xf32>, tensor<4x8xf32>)
-  return %r#0 : tensor<4x8xf32>
+  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+  return %r : tensor<4x16xf32>
 }
 
 // -----

@@ -1,0 +1,223 @@
+//===- DotWords.cpp - pairs of bf16 for dot products ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// VDPBF16PS adds the products of two pairs of bf16 to an f32. Which elements of
+// a sum are a pair is free, as long as both matrices have the same: element j
+// of the first half of a group with element j of the second. So both are read
+// in order when they are copied, whatever dimension is contiguous. Groups are
+// of one size, and so the order of a sum does not depend on cache blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProductTiling.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr int64_t kWords = kDotGroup / 2;
+
+OpFoldResult mlir::posenc::getNumDotWords(OpBuilder &builder, Location loc,
+                                          OpFoldResult depth) {
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  AffineExpr whole = d0.floorDiv(kDotGroup) * kWords;
+  return affine::makeComposedFoldedAffineMin(
+      builder, loc,
+      AffineMap::get(1, 0, {whole + d0 % kDotGroup, whole + kWords},
+                     builder.getContext()),
+      {depth});
+}
+
+namespace {
+/// Copies one matrix.
+class WordPacker {
+public:
+  WordPacker(OpBuilder &builder, Location loc, Value matrix, unsigned depthDim,
+             OpFoldResult depth, unsigned wordsDim)
+      : b(builder), loc(loc), matrix(matrix), depthDim(depthDim), depth(depth),
+        wordsDim(wordsDim) {}
+
+  Value pack(Value destination);
+
+private:
+  OpFoldResult attr(int64_t value) { return b.getIndexAttr(value); }
+  OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
+  }
+  Value slice(Value tensor, unsigned dim, OpFoldResult first,
+              OpFoldResult size);
+  Value put(Value destination, OpFoldResult firstDepth, OpFoldResult firstWord,
+            OpFoldResult numWords, bool isWhole);
+  Value packRest(Value destination, OpFoldResult firstDepth,
+                 OpFoldResult firstWord, OpFoldResult rest);
+
+  OpBuilder &b;
+  Location loc;
+  Value matrix;
+  unsigned depthDim;
+  OpFoldResult depth;
+  unsigned wordsDim;
+};
+} // namespace
+
+/// The part of a matrix from `first` on in a dimension.
+Value WordPacker::slice(Value tensor, unsigned dim, OpFoldResult first,
+                        OpFoldResult size) {
+  SmallVector<OpFoldResult> offsets(2, attr(0)), strides(2, attr(1));
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  offsets[dim] = first;
+  sizes[dim] = size;
+  return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
+                                        strides);
+}
+
+/// Copies words of the elements from `firstDepth` on; unless they are whole,
+/// their second halves are zero.
+Value WordPacker::put(Value destination, OpFoldResult firstDepth,
+                      OpFoldResult firstWord, OpFoldResult numWords,
+                      bool isWhole) {
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  SmallVector<Value> inputs{slice(matrix, depthDim, firstDepth, numWords)};
+  if (isWhole)
+    inputs.push_back(
+        slice(matrix, depthDim, apply(d0 + kWords, {firstDepth}), numWords));
+  Value words = slice(destination, wordsDim, firstWord, numWords);
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  AffineMap from = depthDim == wordsDim
+                       ? identity
+                       : AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
+                                                      b.getContext());
+  SmallVector<AffineMap> maps(inputs.size(), from);
+  maps.push_back(identity);
+  words =
+      linalg::GenericOp::create(
+          b, loc, words.getType(), inputs, words, maps,
+          SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+          [&](OpBuilder &nested, Location l, ValueRange args) {
+            auto getBits = [&](Value element) -> Value {
+              Value bits = arith::BitcastOp::create(
+                  nested, l, nested.getI16Type(), element);
+              return arith::ExtUIOp::create(nested, l, nested.getI32Type(),
+                                            bits);
+            };
+            Value word = getBits(args[0]);
+            if (isWhole) {
+              Value half = arith::ConstantIntOp::create(nested, l, 16, 32);
+              Value upper =
+                  arith::ShLIOp::create(nested, l, getBits(args[1]), half);
+              word = arith::OrIOp::create(nested, l, word, upper);
+            }
+            linalg::YieldOp::create(nested, l, word);
+          })
+          .getResult(0);
+  SmallVector<OpFoldResult> offsets(2, attr(0)), strides(2, attr(1));
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, words);
+  offsets[wordsDim] = firstWord;
+  return tensor::InsertSliceOp::create(b, loc, words, destination, offsets,
+                                       sizes, strides);
+}
+
+/// Copies the last group, of `rest` elements.
+Value WordPacker::packRest(Value destination, OpFoldResult firstDepth,
+                           OpFoldResult firstWord, OpFoldResult rest) {
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  OpFoldResult numWords = affine::makeComposedFoldedAffineMin(
+      b, loc,
+      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(kWords)},
+                     b.getContext()),
+      {rest});
+  destination = put(destination, firstDepth, firstWord, numWords,
+                    /*isWhole=*/false);
+  return put(destination, firstDepth, firstWord,
+             apply(d0 - d1, {rest, numWords}), /*isWhole=*/true);
+}
+
+Value WordPacker::pack(Value destination) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  Value count = getValueOrCreateConstantIndexOp(
+      b, loc, apply(d0.floorDiv(kDotGroup), {depth}));
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), count, constant(1), destination,
+      [&](OpBuilder &, Location, Value group, ValueRange state) {
+        Value next = put(state[0], apply(d0 * kDotGroup, {group}),
+                         apply(d0 * kWords, {group}), attr(kWords),
+                         /*isWhole=*/true);
+        scf::YieldOp::create(b, loc, next);
+      });
+  OpFoldResult rest = apply(d0 % kDotGroup, {depth});
+  if (getConstantIntValue(rest) == 0)
+    return loop.getResult(0);
+  OpFoldResult first = apply(d0 - d1, {depth, rest});
+  OpFoldResult word = apply(d0.floorDiv(2), {first});
+  Value hasRest = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ne,
+      getValueOrCreateConstantIndexOp(b, loc, rest), constant(0));
+  auto branch = scf::IfOp::create(b, loc, destination.getType(), hasRest,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, packRest(loop.getResult(0), first, word, rest));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, loop.getResult(0));
+  return branch.getResult(0);
+}
+
+Value mlir::posenc::packDotWords(OpBuilder &builder, Location loc, Value matrix,
+                                 unsigned depthDim, OpFoldResult depth,
+                                 Value destination, unsigned wordsDim) {
+  return WordPacker(builder, loc, matrix, depthDim, depth, wordsDim)
+      .pack(destination);
+}
+
+Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
+                            Value left, Value firstRow, Value panel,
+                            Value word) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  auto read = [&](VectorType vector, Value tensor, ValueRange at) -> Value {
+    SmallVector<bool> inBounds(vector.getRank(), true);
+    return vector::TransferReadOp::create(builder, loc, vector, tensor, at,
+                                          /*padding=*/std::nullopt, inBounds);
+  };
+  // Words as rows of one, and these as pairs.
+  auto split = [&](Value words, int64_t count) -> Value {
+    Value rows = vector::ShapeCastOp::create(
+        builder, loc, VectorType::get({count, 1}, builder.getI32Type()), words);
+    return vector::BitCastOp::create(
+        builder, loc, VectorType::get({count, 2}, builder.getBF16Type()), rows);
+  };
+  Value ofRows = read(VectorType::get({rows, 1}, builder.getI32Type()), left,
+                      {firstRow, word});
+  Value ofColumns = read(VectorType::get({columns}, builder.getI32Type()),
+                         panel, {word, zero});
+  Value sums = read(VectorType::get({rows, columns}, builder.getF32Type()),
+                    tile, {zero, zero});
+  AffineExpr m = builder.getAffineDimExpr(0), n = builder.getAffineDimExpr(1),
+             p = builder.getAffineDimExpr(2);
+  SmallVector<SmallVector<AffineExpr>> maps{{m, p}, {n, p}, {m, n}};
+  using vector::IteratorType;
+  sums = vector::ContractionOp::create(
+      builder, loc, split(ofRows, rows), split(ofColumns, columns), sums,
+      ArrayRef<ArrayRef<AffineExpr>>{maps[0], maps[1], maps[2]},
+      ArrayRef{IteratorType::parallel, IteratorType::parallel,
+               IteratorType::reduction});
+  SmallVector<bool> inBounds(2, true);
+  return vector::TransferWriteOp::create(builder, loc, sums, tile,
+                                         ValueRange{zero, zero}, inBounds)
+      .getResult();
+}
