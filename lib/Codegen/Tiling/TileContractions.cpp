@@ -204,9 +204,10 @@ private:
           tiles.rows = count;
           break;
         }
-    tiles.blockColumns = hasScratch   ? tiles.columns
-                         : hasFewRows ? kBlockColumnsOfFew
-                                      : kBlockColumns;
+    // A panel that is given is read from one end to the other.
+    tiles.blockColumns = hasScratch || product.panels ? tiles.columns
+                         : hasFewRows                 ? kBlockColumnsOfFew
+                                                      : kBlockColumns;
     tiles.blockReduction = product.panels
                                ? kDepthOfPanels
                                : kScratchBytes / bytes / tiles.blockColumns;
