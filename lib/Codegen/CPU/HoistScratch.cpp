@@ -27,8 +27,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Bytes of the scratch of a tile, which is in a loop, of any other buffer, and
-/// of all of them together. More is not on the stack.
+/// The most bytes of the scratch of a tile, which is in a loop, of any other
+/// buffer, and of all of them together. What has more is not on the stack.
 static constexpr int64_t kMaxTileBytes = int64_t{128} << 10;
 static constexpr int64_t kMaxBytes = int64_t{64} << 10;
 static constexpr int64_t kMaxTotalBytes = int64_t{512} << 10;
@@ -133,9 +133,15 @@ struct HoistScratch final
     int64_t total = 0, most = getMaxTotalBytes(getOperation());
     getOperation()->walk([&](memref::AllocOp alloc) {
       std::optional<int64_t> bytes = getMaxBytes(alloc);
-      if (!bytes || total + *bytes > most || !staysInBlock(alloc))
+      if (!bytes)
         return;
-      total += *bytes;
+      // Whether a function takes a workspace must not depend on the target, and
+      // tiles of some have more scratch than those of others.
+      int64_t counted =
+          most < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxBytes);
+      if (total + counted > most || !staysInBlock(alloc))
+        return;
+      total += counted;
       allocs.push_back({alloc, *bytes});
     });
     IRRewriter rewriter(&getContext());
