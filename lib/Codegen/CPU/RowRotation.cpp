@@ -127,7 +127,7 @@ static Value createLanes(OpBuilder &builder, Location loc, Value memref,
 namespace {
 struct PairLanes {
   Value x, y, newX, newY;
-  /// Of x and of y, which are the same unless the sine of x is negated.
+  /// The constants of x and of y are the same unless the sine of x is negated.
   Value cosX, sinX, cosY, sinY;
 };
 } // namespace

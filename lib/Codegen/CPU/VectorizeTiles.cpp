@@ -313,7 +313,7 @@ void TileVectorizer::run() {
   int64_t bits = 0;
   for (Value output : op.getDpsInits()) {
     outputs.push_back(*Lanes::get(output));
-    // Of what lies between the elements, too.
+    // The elements between those of a view are loaded, too.
     bits = std::max(bits, outputs.back().stride * outputs.back().getBits());
   }
   auto slice = [&](ArrayRef<Lanes> operands, int64_t first, int64_t size) {

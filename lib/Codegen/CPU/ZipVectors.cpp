@@ -77,7 +77,7 @@ static Value zip(OpBuilder &builder, Value even, Value odd) {
   Location loc = even.getLoc();
   auto type = cast<VectorType>(even.getType());
   int64_t count = 2 * type.getNumElements();
-  // What is computed in order serves both orders.
+  // Compute the row in its order, so that CSE finds it for both orders.
   if (areSwapped(even, odd)) {
     Value row = zip(builder, odd, even);
     SmallVector<int64_t> neighbours;
@@ -162,7 +162,7 @@ void mlir::posenc::zipVectors(RewriterBase &rewriter, Operation *root) {
     else if (canZip(op.getLhs(), op.getRhs()))
       rewriter.replaceOp(op, zip(rewriter, op.getLhs(), op.getRhs()));
   });
-  // What nothing reads any more still uses the halves.
+  // Dead operations still use the halves.
   root->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
     if (isOpTriviallyDead(op))
       rewriter.eraseOp(op);
