@@ -150,6 +150,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createPosencMoveScratchPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  manager.addNestedPass<func::FuncOp>(createPosencPrefetchRowsPass(
+      getVectorOptions<PosencPrefetchRowsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(
       getVectorOptions<PosencStreamStoresPassOptions>(options)));
   manager.addPass(createPosencOutlineLoopsPass());
@@ -167,7 +169,10 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencExpandReshapesPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
-  manager.addPass(createPosencExpandMathPass());
+  PosencExpandMathPassOptions functions;
+  // No other target has vectors of so many bytes.
+  functions.avx512 = options.vectorBytes == 64;
+  manager.addPass(createPosencExpandMathPass(functions));
   if (!options.nativeBF16) {
     // What a module computes in bf16 itself.
     manager.addPass(

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 // RUN: posenc-opt %s --posenc-expand-math --allow-unregistered-dialect | FileCheck %s
+// RUN: posenc-opt %s --posenc-expand-math=avx512 --allow-unregistered-dialect | FileCheck %s --check-prefix=AVX512
 
 // CHECK-NOT: math.{{(a?cosh?|a?sinh?|a?tanh?|atan2|cbrt|erfc?|exp[2m]?1?|log[0-9]*p?|fpowi|ipowi|powf|rsqrt|sincos|clampf)}} 
 
@@ -102,4 +103,19 @@ func.func @unknown(%x: bf16) -> bf16 {
   %y = "other.op"(%x) : (bf16) -> bf16
   %z = math.exp %y : bf16
   return %z : bf16
+}
+
+// AVX-512 multiplies vectors of 64 bytes by powers of two.
+// AVX512-LABEL: func.func @exponentials
+// AVX512:         %[[LOW:.*]] = vector.extract_strided_slice %{{.*}} {offsets = [0], sizes = [16]
+// AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%[[LOW]],
+// AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// AVX512-NOT:     llvm.call_intrinsic
+// AVX512:         return
+// CHECK-LABEL:  func.func @exponentials
+// CHECK-NOT:      llvm.call_intrinsic
+func.func @exponentials(%x: vector<32xf32>, %y: vector<8xf32>) -> (vector<32xf32>, vector<8xf32>) {
+  %p = math.exp %x : vector<32xf32>
+  %q = math.exp %y : vector<8xf32>
+  return %p, %q : vector<32xf32>, vector<8xf32>
 }

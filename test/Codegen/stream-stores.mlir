@@ -24,11 +24,22 @@ func.func @add(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> tensor<?x64xf32> {
   return %r : tensor<?x64xf32>
 }
 
-// What is read again stays in the cache.
+// Exponentials that are read again stay in scratch memory of a row, and the
+// output is written once.
 // CHECK-LABEL: func.func @softmax(
-// CHECK-NOT:     nontemporal
-// CHECK:         return
+// CHECK:         memref.alloca() {{.*}} : memref<1x64xf32>
+// CHECK:         scf.if
+// CHECK:           vector.store {{.*}} nontemporal = true
 func.func @softmax(%x: tensor<?x64xf32>, %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %r = linalg.softmax dimension(1) ins(%x : tensor<?x64xf32>) outs(%o : tensor<?x64xf32>) -> tensor<?x64xf32>
   return %r : tensor<?x64xf32>
+}
+
+// Those of a row of any size are in the output, which stays in the cache.
+// CHECK-LABEL: func.func @softmax_of_long_rows(
+// CHECK-NOT:     nontemporal
+// CHECK:         return
+func.func @softmax_of_long_rows(%x: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %r = linalg.softmax dimension(1) ins(%x : tensor<?x?xf32>) outs(%o : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
 }

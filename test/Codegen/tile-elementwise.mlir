@@ -47,14 +47,17 @@ func.func @whole(%x: tensor<?x64xf64>, %o: tensor<?x64xf64>) -> tensor<?x64xf64>
 
 // -----
 
-// A sum of a row is one of 16 partial sums, which a loop carries.
+// A row is added to 64 partial sums, which a loop carries, and these by halves.
 // CHECK-LABEL: func.func @sum(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
 // CHECK:         scf.forall (%[[I:.*]]) in
-// CHECK:           scf.for %[[J:.*]] = {{.*}} iter_args(%[[S:.*]] = %{{.*}}) -> (vector<16xf32>)
+// CHECK:           scf.for %[[J:.*]] = {{.*}} iter_args(%[[S:.*]] = %{{.*}}) -> (vector<64xf32>)
 // CHECK:             %[[V:.*]] = vector.transfer_read %[[X]][%[[I]], %[[J]]]
-// CHECK:             arith.addf {{.*}}%[[V]]{{.*}} : vector<16xf32>
-// CHECK:           vector.reduction <add>
+// CHECK:             arith.addf {{.*}}%[[V]]{{.*}} : vector<64xf32>
+// CHECK:           arith.addf {{.*}} : vector<32xf32>
+// CHECK:           arith.addf {{.*}} : vector<16xf32>
+// CHECK:           arith.addf {{.*}} : vector<1xf32>
+// CHECK-NOT:       vector.reduction
 func.func @sum(%x: tensor<?x?xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
   %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?xf32>) outs(%o : tensor<?xf32>) dimensions = [1]
   return %r : tensor<?xf32>

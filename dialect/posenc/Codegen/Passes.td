@@ -185,7 +185,9 @@ def PosencReuseOperandsPass
     An elementwise `linalg.generic` that is the last to read an input of the type
     of its result takes that as its destination, and what computes the input
     begins in the destination that the operation had. Without this, the input
-    would have memory of its own.
+    would have memory of its own. An input of at most 16 KiB that other operations
+    read as well is left alone: it stays in the cache, and a destination that is
+    written once can be stored past the caches.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -263,9 +265,11 @@ def PosencTileReductionsPass
     : InterfacePass<"posenc-tile-reductions", "::mlir::FunctionOpInterface"> {
   let summary = "Tile reductions of rows to partial results in vectors";
   let description = [{
-    A reduction of linalg along the rows of an input becomes a loop over 16
-    partial results and a reduction of these, for each row. The number is the
-    same for all targets, since it decides how sums round.
+    A reduction of linalg along the rows of an input becomes, for each row, a
+    loop over partial results and a reduction of these. Rows of at least 256 f32
+    or 128 f64, and rows of unknown sizes, have 64 or 32 partial results; shorter
+    rows have 16. The number is the same for all targets, since it decides how
+    sums round.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
@@ -461,8 +465,8 @@ def PosencExpandMathPass : Pass<"posenc-expand-math"> {
     last place for all finite arguments and with the special values of IEEE 754;
     `sin`, `cos` and `tan` reduce arguments of any size exactly. The largest
     errors measured are in docs/numerics.md. Results have the same bits on all
-    targets that have a fused multiply-add. Functions of f16 and bf16 are those
-    of f32, rounded once.
+    targets that have a fused multiply-add, and with `avx512` or without. Functions
+    of f16 and bf16 are those of f32, rounded once.
 
     - Expanded: `acos` `acosh` `asin` `asinh` `atan` `atan2` `atanh` `cbrt`
       `clampf` `cos` `cosh` `erf` `erfc` `exp` `exp2` `expm1` `fpowi` `isfinite`
@@ -495,7 +499,12 @@ def PosencExpandMathPass : Pass<"posenc-expand-math"> {
     }
     ```
   }];
+  let options = [
+    Option<"avx512", "avx512", "bool", /*default=*/"false",
+           "Multiply vectors of 64 bytes by powers of two by AVX-512">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
@@ -519,6 +528,21 @@ def PosencStreamStoresPass
                            "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+}
+
+def PosencPrefetchRowsPass
+    : InterfacePass<"posenc-prefetch-rows", "::mlir::FunctionOpInterface"> {
+  let summary = "Prefetch rows while the rows before them are computed";
+  let description = [{
+    Input: loops over rows of an argument that read vectors of each row in
+    several loops over columns. Output: the last of these loops over columns also
+    prefetches a row that follows: the one that begins `prefetch-distance` bytes
+    behind, or the next one where rows are longer. Rows that are read once are
+    left alone.
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {

@@ -31,13 +31,6 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The memref that views are of.
-static Value getRoot(Value memref) {
-  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
-    memref = view.getViewSource();
-  return memref;
-}
-
 /// Whether an offset along rows is a multiple of a number of elements.
 static bool isMultiple(Value index, int64_t of) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))

@@ -41,9 +41,24 @@ RowPolicy RowPolicy::get(const Tuning &tuning, Access access, bool isNarrow) {
   return make(tuning.streams, tuning.prefetchDistance, tuning.streamAhead);
 }
 
+Value mlir::posenc::getRoot(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
+    if (!isa<MemRefType>(view.getViewSource().getType()))
+      break;
+    memref = view.getViewSource();
+  }
+  return memref;
+}
+
+bool mlir::posenc::isOfCaller(Value memref) {
+  auto argument = dyn_cast<BlockArgument>(getRoot(memref));
+  return argument &&
+         isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+}
+
 void mlir::posenc::prefetchRow(OpBuilder &builder, Location loc, Value memref,
                                ValueRange indices, const VectorTarget &target) {
-  if (target.prefetchDistance == 0)
+  if (target.prefetchDistance == 0 || !isOfCaller(memref))
     return;
   // In whole rows, so that a window of them asks for what it will touch.
   // Beyond the end there is nothing to lose: a prefetch never faults.
@@ -88,16 +103,6 @@ static Value areDifferentBuffers(OpBuilder &builder, Location loc, Value a,
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
                                getAddress(builder, loc, a),
                                getAddress(builder, loc, b));
-}
-
-/// The tensor that a tile is a part of.
-static Value getWhole(Value memref) {
-  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
-    if (!isa<MemRefType>(view.getViewSource().getType()))
-      break;
-    memref = view.getViewSource();
-  }
-  return memref;
 }
 
 static Value getBytes(OpBuilder &builder, Location loc, Value memref) {
@@ -161,10 +166,9 @@ static Value areInOrder(OpBuilder &builder, Location loc, ValueRange inputs,
   for (auto [input, output] : llvm::zip_equal(inputs, outputs)) {
     require(isContiguous(builder, loc, output, from));
     if (input != output)
-      require(
-          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                getAddress(builder, loc, getWhole(input)),
-                                getAddress(builder, loc, getWhole(output))));
+      require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                    getAddress(builder, loc, getRoot(input)),
+                                    getAddress(builder, loc, getRoot(output))));
   }
   return result;
 }
@@ -173,7 +177,7 @@ static Value areInOrder(OpBuilder &builder, Location loc, ValueRange inputs,
 static Value getAllBytes(OpBuilder &builder, Location loc, ValueRange outputs) {
   Value bytes;
   for (Value output : outputs) {
-    Value mine = getBytes(builder, loc, getWhole(output));
+    Value mine = getBytes(builder, loc, getRoot(output));
     bytes =
         bytes ? builder.createOrFold<arith::AddIOp>(loc, bytes, mine) : mine;
   }
@@ -196,11 +200,11 @@ static Value canStream(OpBuilder &builder, Location loc, ValueRange inputs,
     result = arith::AndIOp::create(builder, loc, result, condition);
   };
   for (Value output : outputs)
-    require(areRowsAligned(builder, loc, getWhole(output), target.vectorBytes));
+    require(areRowsAligned(builder, loc, getRoot(output), target.vectorBytes));
   for (auto [input, output] : llvm::zip(inputs, outputs))
     if (input)
       require(
-          areDifferentBuffers(builder, loc, getWhole(input), getWhole(output)));
+          areDifferentBuffers(builder, loc, getRoot(input), getRoot(output)));
   return result;
 }
 

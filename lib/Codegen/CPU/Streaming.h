@@ -17,8 +17,15 @@
 
 namespace mlir::posenc {
 
+/// The memref that views are of.
+Value getRoot(Value memref);
+
+/// Whether the memory is a tensor of the function's caller, or a part of one:
+/// it may be in no cache.
+bool isOfCaller(Value memref);
+
 /// Asks for the line that is `prefetchDistance` bytes of rows behind an
-/// element.
+/// element, if the memory is the caller's.
 void prefetchRow(OpBuilder &builder, Location loc, Value memref,
                  ValueRange indices, const VectorTarget &target);
 

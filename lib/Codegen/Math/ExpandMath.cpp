@@ -12,6 +12,7 @@
 
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -89,7 +90,7 @@ static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
   ElementwiseBuilder narrow(builder, op.getLoc(), x);
   if (isNarrowFloat(element))
     x = narrow.cast<arith::ExtFOp>(builder.getF32Type(), x);
-  MathBuilder b(builder, op.getLoc(), x);
+  MathBuilder b(builder, op.getLoc(), x, /*hasAVX512=*/false);
   double least =
       element.isF64() ? 0x1p-1022 : (element.isF16() ? 0x1p-14 : 0x1p-126);
   Value size = b.abs(x);
@@ -128,9 +129,9 @@ namespace {
 /// The operands of an operation of f32 or f64 and what its results are made of.
 class Expansion {
 public:
-  Expansion(OpBuilder &builder, Operation *op)
+  Expansion(OpBuilder &builder, Operation *op, bool hasAVX512)
       : builder(builder), op(op),
-        native(builder, op->getLoc(), op->getOperand(0)) {}
+        native(builder, op->getLoc(), op->getOperand(0), hasAVX512) {}
 
   /// Results in the type of the operands; nothing for an instruction.
   std::optional<SmallVector<Value>> emit();
@@ -145,7 +146,7 @@ private:
       operands.push_back(operand);
     }
     MathBuilder b(builder, op->getLoc(), operands.front(),
-                  /*forF32=*/!native.wide);
+                  native.hasAVX512, /*forF32=*/!native.wide);
     Value result = emit(b, operands);
     return native.wide
                ? result
@@ -344,7 +345,7 @@ struct ExpandMath final
       }
       widen(op);
       builder.setInsertionPoint(op);
-      std::optional<SmallVector<Value>> results = Expansion(builder, op).emit();
+      std::optional<SmallVector<Value>> results = Expansion(builder, op, avx512).emit();
       if (!results)
         continue;
       op->replaceAllUsesWith(*results);

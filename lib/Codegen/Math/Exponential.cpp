@@ -13,6 +13,9 @@
 
 #include "Math/MathBuilder.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -48,7 +51,7 @@ MathBuilder::splitExp(Value x, Base base,
   }
   int64_t magicBits = wide ? llvm::bit_cast<int64_t>(magic)
                            : llvm::bit_cast<int32_t>(static_cast<float>(magic));
-  return {rest, subi(toBits(shifted), integer(magicBits))};
+  return {rest, subi(toBits(shifted), integer(magicBits)), n};
 }
 
 Value MathBuilder::expSeries(Value rest) {
@@ -79,12 +82,45 @@ Value MathBuilder::scaleInTwoSteps(Value value, Value exponent) {
   return mul(mul(value, powerOf2(half)), powerOf2(others));
 }
 
+Value MathBuilder::scaleByInstruction(Value value, Value exponent) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  int64_t lanes = wide ? 8 : 16;
+  if (!hasAVX512 || !type || type.getRank() != 1 || type.isScalable() ||
+      type.getNumElements() % lanes != 0)
+    return nullptr;
+  auto name =
+      builder.getStringAttr(wide ? "llvm.x86.avx512.mask.scalef.pd.512"
+                                 : "llvm.x86.avx512.mask.scalef.ps.512");
+  Value all = arith::ConstantIntOp::create(builder, loc, -1, lanes);
+  // The direction of rounding that the thread has.
+  Value rounding = arith::ConstantIntOp::create(builder, loc, 4, 32);
+  Value result = value;
+  for (int64_t at = 0; at < type.getNumElements(); at += lanes) {
+    auto slice = [&](Value of) -> Value {
+      return builder.createOrFold<vector::ExtractStridedSliceOp>(loc, of, at,
+                                                                 lanes, 1);
+    };
+    Value part = slice(value);
+    auto scaled = LLVM::CallIntrinsicOp::create(
+        builder, loc, part.getType(), name,
+        ValueRange{part, slice(exponent), part, all, rounding});
+    result = builder.createOrFold<vector::InsertStridedSliceOp>(
+        loc, scaled.getResult(0), result, at, 1);
+  }
+  return result;
+}
+
 Value MathBuilder::exp(Value x, Base base, int exponent) {
   // Beyond these, results are 0 or infinite.
   double least = forF32 ? -300.0 : wide ? -1078.0 : -152.0;
   double most = forF32 ? 300.0 : wide ? 1026.0 : 129.0;
   SplitExp split = splitExp(x, base, std::pair(least, most));
   Value power = add(expSeries(split.rest), number(1.0));
+  Value exponents = split.rounded;
+  if (exponent != 0)
+    exponents = add(exponents, number(exponent));
+  if (Value scaled = scaleByInstruction(power, exponents))
+    return scaled;
   Value n = split.exponent;
   if (exponent != 0)
     n = addi(n, integer(exponent));
@@ -101,6 +137,8 @@ Value MathBuilder::exp2(TwoFloats x) {
   Value rest = add(sub(hi, n), x.lo);
   rest = fma(rest, number(kLn2), mul(rest, number(kLn2Rest)));
   Value power = add(expSeries(rest), number(1.0));
+  if (Value scaled = scaleByInstruction(power, n))
+    return scaled;
   Value exponent = subi(bits, i64(llvm::bit_cast<int64_t>(0x1.8p52)));
   return scaleInTwoSteps(power, exponent);
 }

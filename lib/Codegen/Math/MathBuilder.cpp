@@ -17,9 +17,10 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 MathBuilder::MathBuilder(OpBuilder &builder, Location loc, Value like,
-                         bool forF32)
+                         bool hasAVX512, bool forF32)
     : ElementwiseBuilder(builder, loc, like),
-      wide(getElementTypeOrSelf(like.getType()).isF64()), forF32(forF32) {
+      wide(getElementTypeOrSelf(like.getType()).isF64()), forF32(forF32),
+      hasAVX512(hasAVX512) {
   assert((wide || !forF32) && "results for f32 are computed in f64");
 }
 

@@ -44,8 +44,9 @@ struct TwoFloats {
 class MathBuilder : public ElementwiseBuilder {
 public:
   /// With `forF32`, which needs operands of f64, results are accurate enough to
-  /// be rounded to f32, and operands are numbers of f32.
-  MathBuilder(OpBuilder &builder, Location loc, Value like,
+  /// be rounded to f32, and operands are numbers of f32. `hasAVX512` is whether
+  /// the target has its instructions; results have the same bits without them.
+  MathBuilder(OpBuilder &builder, Location loc, Value like, bool hasAVX512,
               bool forF32 = false);
 
   Value number(double value) { return wide ? f64(value) : f32(value); }
@@ -134,12 +135,14 @@ public:
 
   const bool wide;
   const bool forF32;
+  const bool hasAVX512;
 
 private:
   // Exponential.cpp
   struct SplitExp {
     Value rest;     // x - n * ln 2
     Value exponent; // n, an integer
+    Value rounded;  // n as a float
   };
   /// Arguments are first moved into `range`, in powers of two, if it is given.
   SplitExp splitExp(Value x, Base base,
@@ -147,6 +150,9 @@ private:
   /// exp(r) - 1 for |r| <= ln(2)/2.
   Value expSeries(Value rest);
   Value scaleInTwoSteps(Value value, Value exponent);
+  /// value * 2^exponent by an instruction; null if the target has none for the
+  /// type. The exponent is an integer as a float.
+  Value scaleByInstruction(Value value, Value exponent);
 
   // Logarithm.cpp
   struct SplitLog {

@@ -22,6 +22,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Half of the first cache of common processors.
+static constexpr int64_t kMaxScratchBytes = 16 << 10;
+
 /// The tensor of which the destination of a tile is a part.
 static Value getWhole(Value destination) {
   for (;;) {
@@ -107,11 +110,21 @@ static void beginIn(RewriterBase &rewriter, Value destination, Value value) {
   }
 }
 
+/// Whether a row deserves scratch memory of its own: other operations read it,
+/// too, and it stays in the first cache. An output that is written once and
+/// never read can be stored past the caches.
+static bool deservesScratch(linalg::LinalgOp op, Value input) {
+  auto type = cast<RankedTensorType>(input.getType());
+  return !llvm::hasSingleElement(input.getUsers()) && type.hasStaticShape() &&
+         type.getNumElements() <= kMaxScratchBytes * 8 /
+                                      type.getElementTypeBitWidth();
+}
+
 /// Lets an operation write over an input that ends there, in place of memory
 /// for both.
 static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
   OpOperand *input = findReusableInput(op);
-  if (!input)
+  if (!input || deservesScratch(op, input->get()))
     return;
   Value destination = op.getDpsInitOperand(0)->get(), value = input->get();
   SmallVector<Value> inputs;

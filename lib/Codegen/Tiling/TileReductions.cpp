@@ -33,7 +33,23 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kPartialResults = 16;
+/// Bytes of the partial results of a row, which are registers that a loop
+/// carries: additions to one of them would wait for each other.
+static constexpr int64_t kPartialBytes = 256;
+/// The partial results of a row that is too short for these.
+static constexpr int64_t kFewPartialResults = 16;
+
+/// How many elements of a row are added at a time. The result depends on it,
+/// so it follows from the operation alone.
+static int64_t getNumPartialResults(linalg::LinalgOp op, int64_t range) {
+  int64_t bytes = 0;
+  for (Value init : op.getDpsInits())
+    bytes += getElementTypeOrSelf(init.getType()).getIntOrFloatBitWidth() / 8;
+  int64_t results = std::max<int64_t>(
+      llvm::bit_floor<uint64_t>(kPartialBytes / bytes), kFewPartialResults);
+  bool isLong = ShapedType::isDynamic(range) || range >= 4 * results;
+  return isLong ? results : kFewPartialResults;
+}
 
 /// The only loop of a reduction, if it runs along rows of an input and the
 /// results are floats that are added, multiplied or compared.
@@ -51,7 +67,7 @@ static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
     return std::nullopt;
   // Partial results of fewer elements gain nothing.
   int64_t range = op.getStaticLoopRanges()[loop];
-  if (!ShapedType::isDynamic(range) && range < 2 * kPartialResults)
+  if (!ShapedType::isDynamic(range) && range < 2 * kFewPartialResults)
     return std::nullopt;
   bool isAlongRows = false;
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -108,7 +124,7 @@ struct TileReductions final
       op = cast<linalg::LinalgOp>(rows->tiledOps.front());
     }
     SmallVector<int64_t> sizes(op.getNumLoops(), 0);
-    sizes[loop] = kPartialResults;
+    sizes[loop] = getNumPartialResults(op, op.getStaticLoopRanges()[loop]);
     rewriter.setInsertionPoint(op);
     FailureOr<scf::SCFTilingResult> parts = scf::tileReductionUsingScf(
         rewriter, cast<PartialReductionOpInterface>(op.getOperation()),
@@ -116,9 +132,35 @@ struct TileReductions final
     if (failed(parts))
       return failure();
     rewriter.replaceOp(op, parts->replacements);
-    scf::ForOp partial;
-    (void)scf::peelForLoopAndSimplifyBounds(
-        rewriter, cast<scf::ForOp>(parts->loops.back()), partial);
+    auto main = cast<scf::ForOp>(parts->loops.back());
+    scf::ForOp rest;
+    if (failed(scf::peelForLoopAndSimplifyBounds(rewriter, main, rest)))
+      return success();
+    return tileRest(rewriter, rest, loop);
+  }
+
+  /// Tiles what is left of a row, if its size is unknown. The last elements are
+  /// computed one by one.
+  LogicalResult tileRest(RewriterBase &rewriter, scf::ForOp rest,
+                         unsigned loop) {
+    SmallVector<linalg::LinalgOp> operations(rest.getOps<linalg::LinalgOp>());
+    for (linalg::LinalgOp op : operations) {
+      if (!ShapedType::isDynamic(op.getStaticLoopRanges()[loop]))
+        continue;
+      SmallVector<int64_t> sizes(op.getNumLoops(), 0);
+      sizes[loop] = kFewPartialResults;
+      scf::SCFTilingOptions options;
+      options.setTileSizes(getAsIndexOpFoldResult(op->getContext(), sizes));
+      rewriter.setInsertionPoint(op);
+      FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
+          rewriter, cast<TilingInterface>(op.getOperation()), options);
+      if (failed(tiled))
+        return failure();
+      rewriter.replaceOp(op, tiled->replacements);
+      scf::ForOp last;
+      (void)scf::peelForLoopAndSimplifyBounds(
+          rewriter, cast<scf::ForOp>(tiled->loops.back()), last);
+    }
     return success();
   }
 

@@ -70,6 +70,41 @@ static bool isTile(linalg::LinalgOp op) {
 }
 
 namespace {
+/// Combines the halves of a vector until one element is left. Additions of one
+/// element after the other would wait for each other, and round more often.
+struct ReduceByHalves final : OpRewritePattern<vector::ReductionOp> {
+  using Base::Base;
+
+  LogicalResult matchAndRewrite(vector::ReductionOp op,
+                                PatternRewriter &rewriter) const override {
+    VectorType type = op.getSourceVectorType();
+    if (!isa<FloatType>(type.getElementType()) || type.isScalable() ||
+        type.getRank() != 1 || !llvm::isPowerOf2_64(type.getNumElements()))
+      return rewriter.notifyMatchFailure(
+          op, "expected 2^n floats, so that the halves are vectors");
+    if (cast<vector::MaskableOpInterface>(op.getOperation()).isMasked())
+      return rewriter.notifyMatchFailure(op, "masked");
+    Location loc = op.getLoc();
+    auto combine = [&](Value a, Value b) {
+      return vector::makeArithReduction(rewriter, loc, op.getKind(), a, b,
+                                        op.getFastmathAttr());
+    };
+    Value vector = op.getVector();
+    for (int64_t half = type.getNumElements() / 2; half > 0; half /= 2) {
+      auto slice = [&](int64_t offset) -> Value {
+        return vector::ExtractStridedSliceOp::create(rewriter, loc, vector,
+                                                     offset, half, 1);
+      };
+      vector = combine(slice(0), slice(half));
+    }
+    Value result = vector::ExtractOp::create(rewriter, loc, vector, 0);
+    if (Value acc = op.getAcc())
+      result = combine(result, acc);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
 struct VectorizeLinalg final
     : mlir::posenc::impl::PosencVectorizeLinalgPassBase<VectorizeLinalg> {
   using Base::Base;
@@ -146,6 +181,11 @@ struct VectorizeLinalg final
               patterns, vector::VectorMultiReductionLowering::InnerReduction);
           vector::populateVectorTransposeLoweringPatterns(
               patterns, vector::VectorTransposeLowering::Shuffle1D);
+        })))
+      return signalPassFailure();
+    // What contractions and reductions became.
+    if (failed(apply([](RewritePatternSet &patterns) {
+          patterns.add<ReduceByHalves>(patterns.getContext());
         })))
       return signalPassFailure();
     // LLVM may split a vector.fma into two roundings, and here it would.
