@@ -150,6 +150,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
   manager.addNestedPass<func::FuncOp>(createPosencMoveScratchPass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  manager.addNestedPass<func::FuncOp>(createPosencPrefetchPanelsPass(
+      getVectorOptions<PosencPrefetchPanelsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencPrefetchRowsPass(
       getVectorOptions<PosencPrefetchRowsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(

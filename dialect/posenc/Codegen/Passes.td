@@ -545,6 +545,22 @@ def PosencPrefetchRowsPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+def PosencPrefetchPanelsPass
+    : InterfacePass<"posenc-prefetch-panels", "::mlir::FunctionOpInterface"> {
+  let summary = "Prefetch the next part of a panel while a part is used";
+  let description = [{
+    Input: a loop that carries vectors and reads a whole row of an argument in
+    each iteration, one after the other, inside a loop that reads the same rows
+    in all its iterations: the loops over a sum and over register tiles of a
+    product with a packed matrix. Output: each iteration of the outer loop also
+    prefetches a share of the rows that follow, as many as the inner loop reads.
+    Rows that are read once are left alone.
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -75,8 +75,8 @@ std::optional<RowRead> RowRead::get(vector::TransferReadOp op,
     read.loops.insert(read.loops.begin(), loop);
   }
   if (read.loops.empty() || op.getVectorType().getRank() != 1 ||
-      !op.getPermutationMap().isMinorIdentity() || !isOfCaller(op.getBase()) ||
-      op.getIndices().empty() ||
+      !op.getPermutationMap().isMinorIdentity() ||
+      !mayBeUncached(op.getBase()) || op.getIndices().empty() ||
       op.getIndices().back() != read.loops.back().getInductionVar())
     return std::nullopt;
   scf::ForOp outermost = read.loops.front();

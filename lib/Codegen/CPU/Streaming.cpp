@@ -50,15 +50,18 @@ Value mlir::posenc::getRoot(Value memref) {
   return memref;
 }
 
-bool mlir::posenc::isOfCaller(Value memref) {
-  auto argument = dyn_cast<BlockArgument>(getRoot(memref));
+bool mlir::posenc::mayBeUncached(Value memref) {
+  Value root = getRoot(memref);
+  if (root.getDefiningOp<memref::GetGlobalOp>())
+    return true;
+  auto argument = dyn_cast<BlockArgument>(root);
   return argument &&
          isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
 }
 
 void mlir::posenc::prefetchRow(OpBuilder &builder, Location loc, Value memref,
                                ValueRange indices, const VectorTarget &target) {
-  if (target.prefetchDistance == 0 || !isOfCaller(memref))
+  if (target.prefetchDistance == 0 || !mayBeUncached(memref))
     return;
   // In whole rows, so that a window of them asks for what it will touch.
   // Beyond the end there is nothing to lose: a prefetch never faults.

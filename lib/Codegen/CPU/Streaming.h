@@ -20,12 +20,12 @@ namespace mlir::posenc {
 /// The memref that views are of.
 Value getRoot(Value memref);
 
-/// Whether the memory is a tensor of the function's caller, or a part of one:
-/// it may be in no cache.
-bool isOfCaller(Value memref);
+/// Whether the memory is, or is a part of, a tensor of the function's caller or
+/// a constant. Scratch memory is in the caches.
+bool mayBeUncached(Value memref);
 
 /// Asks for the line that is `prefetchDistance` bytes of rows behind an
-/// element, if the memory is the caller's.
+/// element, unless the memory is scratch.
 void prefetchRow(OpBuilder &builder, Location loc, Value memref,
                  ValueRange indices, const VectorTarget &target);
 

@@ -1,0 +1,195 @@
+//===- PrefetchPanels.cpp - the next part of a panel is prefetched -*- C++ -*-//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product reads a part of a panel once for each register tile of rows: the
+// first time from memory, then from the cache. Without prefetches, memory is
+// idle after the first time. Here each register tile prefetches its share of
+// the part that follows, which is next in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Streaming.h"
+
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCPREFETCHPANELSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Whether a value is computed from the number of a loop's iteration.
+static bool dependsOn(Value value, scf::ForOp loop) {
+  if (value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && loop->isProperAncestor(op) &&
+         llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return dependsOn(operand, loop); });
+}
+
+/// Whether an index is the induction variable of the loop plus something that
+/// is the same in all iterations.
+static bool advancesBy1(Value index, scf::ForOp loop) {
+  Value variable = loop.getInductionVar();
+  if (index == variable)
+    return true;
+  auto apply = index.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply || llvm::any_of(apply.getOperands(), [&](Value operand) {
+        return operand != variable && dependsOn(operand, loop);
+      }))
+    return false;
+  AffineMap map = apply.getAffineMap();
+  AffineExpr before = map.getResult(0), after = before;
+  for (auto [number, operand] : llvm::enumerate(apply.getOperands())) {
+    if (operand != variable)
+      continue;
+    unsigned dims = map.getNumDims();
+    AffineExpr expr =
+        number < dims ? getAffineDimExpr(number, index.getContext())
+                      : getAffineSymbolExpr(number - dims, index.getContext());
+    after = after.replace(expr, expr + 1);
+  }
+  return simplifyAffineExpr(after - before, map.getNumDims(),
+                            map.getNumSymbols()) == 1;
+}
+
+namespace {
+/// A read of whole rows of a panel, one in each iteration of a loop over the
+/// sum.
+struct PanelRead {
+  vector::TransferReadOp op;
+  scf::ForOp sums;
+  /// The loop over register tiles, which all read the same rows; null if there
+  /// is only one.
+  scf::ForOp tiles;
+  int64_t linesPerRow;
+
+  static std::optional<PanelRead> get(vector::TransferReadOp op,
+                                      scf::ForOp sums);
+  void prefetchNext(const VectorTarget &target);
+};
+} // namespace
+
+std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
+                                        scf::ForOp sums) {
+  VectorType type = op.getVectorType();
+  MemRefType memref = dyn_cast<MemRefType>(op.getBase().getType());
+  unsigned rank = memref ? memref.getRank() : 0;
+  int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  if (rank < 2 || !op.getPermutationMap().isMinorIdentity() ||
+      type.getNumElements() != memref.getShape().back() ||
+      type.getShape().back() != type.getNumElements() ||
+      bytes % kLineBytes != 0 || !mayBeUncached(op.getBase()) ||
+      !advancesBy1(op.getIndices()[rank - 2], sums))
+    return std::nullopt;
+  for (auto [dim, index] : llvm::enumerate(op.getIndices()))
+    if (dim != rank - 2 && dependsOn(index, sums))
+      return std::nullopt;
+  auto tiles = sums->getParentOfType<scf::ForOp>();
+  SmallVector<Value> address(op.getIndices());
+  address.push_back(op.getBase());
+  if (tiles && llvm::any_of(address, [&](Value value) {
+        return dependsOn(value, tiles);
+      }))
+    tiles = nullptr;
+  return PanelRead{op, sums, tiles, bytes / kLineBytes};
+}
+
+/// The lines of the next part are divided among the register tiles. In each
+/// iteration of the sum, a register tile prefetches a few lines of its share,
+/// until there are none left.
+void PanelRead::prefetchNext(const VectorTarget &target) {
+  Location loc = op.getLoc();
+  OpBuilder b(sums);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto subtract = [&](Value x, Value y) {
+    return b.createOrFold<arith::SubIOp>(loc, x, y);
+  };
+  auto divideUp = [&](Value x, Value y) {
+    return b.createOrFold<arith::CeilDivUIOp>(loc, x, y);
+  };
+  Value tile = constant(0), numTiles = constant(1);
+  if (tiles) {
+    Value begin = tiles.getLowerBound(), step = tiles.getStep();
+    tile = b.createOrFold<arith::DivUIOp>(
+        loc, subtract(tiles.getInductionVar(), begin), step);
+    numTiles = divideUp(subtract(tiles.getUpperBound(), begin), step);
+  }
+  int64_t linesPerStep =
+      llvm::divideCeil(linesPerRow, getConstantIntValue(numTiles).value_or(1));
+  Value numRows = subtract(sums.getUpperBound(), sums.getLowerBound());
+  Value perRow = constant(linesPerRow);
+  Value share =
+      divideUp(arith::MulIOp::create(b, loc, numRows, perRow), numTiles);
+  Value first = b.createOrFold<arith::MulIOp>(loc, tile, share);
+  Value last = subtract(share, constant(1));
+
+  b.setInsertionPoint(op);
+  Value step = subtract(sums.getInductionVar(), sums.getLowerBound());
+  Value line = b.createOrFold<arith::MulIOp>(loc, step, constant(linesPerStep));
+  for (int64_t i = 0; i < linesPerStep; ++i) {
+    Value mine = b.createOrFold<arith::AddIOp>(loc, line, constant(i));
+    mine = arith::AddIOp::create(b, loc, first,
+                                 arith::MinUIOp::create(b, loc, mine, last));
+    // From the row that is read to the first one of the next part, and on.
+    Value ahead = arith::AddIOp::create(
+        b, loc, subtract(numRows, step),
+        b.createOrFold<arith::DivUIOp>(loc, mine, perRow));
+    Value column = arith::MulIOp::create(
+        b, loc, b.createOrFold<arith::RemUIOp>(loc, mine, perRow),
+        constant(op.getVectorType().getNumElements() / linesPerRow));
+    SmallVector<Value> indices(op.getIndices());
+    Value &row = indices[indices.size() - 2];
+    row = arith::AddIOp::create(b, loc, row, ahead);
+    indices.back() = column;
+    memref::PrefetchOp::create(b, loc, op.getBase(), indices,
+                               /*isWrite=*/false, target.getLocalityHint(),
+                               /*isDataCache=*/true);
+  }
+}
+
+namespace {
+struct PrefetchPanels final
+    : mlir::posenc::impl::PosencPrefetchPanelsPassBase<PrefetchPanels> {
+  using Base::Base;
+  friend struct mlir::posenc::VectorTarget;
+
+  void runOnOperation() override {
+    VectorTarget target = VectorTarget::get(*this);
+    if (target.prefetchDistance == 0)
+      return;
+    SmallVector<PanelRead> reads;
+    getOperation()->walk([&](vector::TransferReadOp op) {
+      auto sums = dyn_cast<scf::ForOp>(op->getParentOp());
+      bool addsVectors = sums && llvm::any_of(sums.getInitArgs(), [](Value v) {
+                           return isa<VectorType>(v.getType());
+                         });
+      if (!addsVectors || getConstantIntValue(sums.getStep()) != 1)
+        return;
+      if (std::optional<PanelRead> read = PanelRead::get(op, sums))
+        reads.push_back(*read);
+    });
+    for (PanelRead &read : reads)
+      read.prefetchNext(target);
+  }
+};
+} // namespace

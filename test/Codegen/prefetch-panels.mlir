@@ -1,0 +1,96 @@
+//===- prefetch-panels.mlir - the next part of a panel is prefetched ------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels))' | FileCheck %s
+// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{prefetch-distance=0}))' | FileCheck %s --check-prefix=NONE
+// NONE-NOT: memref.prefetch
+
+#ahead = affine_map<()[s0, s1] -> (s0 + s1)>
+
+// Four register tiles read 256 rows of two cache lines. Each tile prefetches
+// 128 of the 512 lines that follow, one in an iteration until there are none
+// left.
+// CHECK-LABEL: func.func @product(
+// CHECK-SAME:    %{{.*}}: memref<32x?xf32>, %[[W:[a-z0-9]*]]: memref<?x32xf32>
+// CHECK:         scf.for %[[TILE:.*]] = %c0 to %c32 step %c8
+// CHECK:           %[[LINES:.*]] = arith.muli %{{.*}}, %c2{{.*}} : index
+// CHECK:           %[[SHARE:.*]] = arith.ceildivui %[[LINES]], %c4{{.*}} : index
+// CHECK:           %[[FIRST:.*]] = arith.muli %{{.*}}, %[[SHARE]] : index
+// CHECK:           %[[LAST:.*]] = arith.subi %[[SHARE]], %{{.*}} : index
+// CHECK:           scf.for %[[K:.*]] = %c0 to %c256
+// CHECK:             %[[ROW:.*]] = affine.apply #{{.*}}()[%{{.*}}, %[[K]]]
+// CHECK:             %[[MINE:.*]] = arith.minui %[[K]], %[[LAST]] : index
+// CHECK:             %[[LINE:.*]] = arith.addi %[[FIRST]], %[[MINE]] : index
+// CHECK:             memref.prefetch %[[W]]
+// CHECK-NOT:         memref.prefetch
+// CHECK:             vector.transfer_read %[[W]][%[[ROW]], %c0]
+func.func @product(%x: memref<32x?xf32>, %w: memref<?x32xf32>, %y: memref<32x32xf32>, %from: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %tile = %c0 to %c32 step %c8 {
+    %start = vector.transfer_read %y[%tile, %c0], %zero {in_bounds = [true]} : memref<32x32xf32>, vector<32xf32>
+    %sum = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+      %row = affine.apply #ahead()[%from, %k]
+      %a = memref.load %x[%tile, %row] : memref<32x?xf32>
+      %as = vector.broadcast %a : f32 to vector<32xf32>
+      %b = vector.transfer_read %w[%row, %c0], %zero {in_bounds = [true]} : memref<?x32xf32>, vector<32xf32>
+      %s = math.fma %as, %b, %acc : vector<32xf32>
+      scf.yield %s : vector<32xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true]} : vector<32xf32>, memref<32x32xf32>
+  }
+  return
+}
+
+// -----
+
+// One register tile prefetches all lines.
+// CHECK-LABEL: func.func @few_rows(
+// CHECK:         scf.for
+// CHECK:           memref.prefetch
+// CHECK:           memref.prefetch
+// CHECK-NOT:       memref.prefetch
+// CHECK:           scf.yield
+func.func @few_rows(%w: memref<?x32xf32>, %n: index, %start: vector<32xf32>) -> vector<32xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+    %b = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<?x32xf32>, vector<32xf32>
+    %s = arith.addf %b, %acc : vector<32xf32>
+    scf.yield %s : vector<32xf32>
+  }
+  return %sum : vector<32xf32>
+}
+
+// -----
+
+// Not scratch memory, parts of rows, or every other row.
+// CHECK-LABEL: func.func @others(
+// CHECK-NOT:     memref.prefetch
+// CHECK:         return
+func.func @others(%w: memref<?x64xf32>, %v: memref<?x32xf32>, %n: index, %start: vector<32xf32>) -> vector<32xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %scratch = memref.alloca() : memref<256x32xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+    %double = affine.apply affine_map<(d0) -> (d0 * 2)>(%k)
+    %a = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<?x64xf32>, vector<32xf32>
+    %b = vector.transfer_read %scratch[%k, %c0], %zero {in_bounds = [true]} : memref<256x32xf32>, vector<32xf32>
+    %c = vector.transfer_read %v[%double, %c0], %zero {in_bounds = [true]} : memref<?x32xf32>, vector<32xf32>
+    %p = math.fma %a, %b, %acc : vector<32xf32>
+    %s = math.fma %a, %c, %p : vector<32xf32>
+    scf.yield %s : vector<32xf32>
+  }
+  return %sum : vector<32xf32>
+}
