@@ -70,6 +70,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
+  manager.addPass(createPosencFoldRotationsPass());
   // Sums of positions, from the algebra of ropes.
   manager.addPass(createConvertElementwiseToLinalgPass());
   // Destinations first: bufferization would allocate results.

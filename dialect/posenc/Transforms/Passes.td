@@ -21,6 +21,39 @@ def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
   let dependentDialects = ["::mlir::posenc::PosencDialect"];
 }
 
+def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
+  let summary = "Make ropes a part of attention and kv_append";
+  let description = [{
+    A rope whose result is only read by one `posenc.attention` of f32 or f64, as
+    its queries or keys, or by one `posenc.kv_append`, as its keys, becomes the
+    `query_rotation`, `key_rotation` or `rotation` of that operation. Results
+    have the same bits. Left alone are inverse ropes, scalar positions, rows that
+    are normed afterwards, and attention of f16 and bf16, which need not round
+    what it has rotated.
+
+    ```mlir
+    func.func @append(%k: tensor<?x?x8x64xf32>, %v: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>, %n: tensor<?xi64>, %kc: tensor<?x?x8x64xf32>, %vc: tensor<?x?x8x64xf32>) -> (tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>) {
+      %x = posenc.rope half #posenc.frequencies<dim = 64> ins(%k : tensor<?x?x8x64xf32>)
+        positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%k : tensor<?x?x8x64xf32>)
+      %r:2 = posenc.kv_append ins(%x, %v : tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>)
+        lengths(%n : tensor<?xi64>) outs(%kc, %vc : tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>)
+      return %r#0, %r#1 : tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @append(%k: tensor<?x?x8x64xf32>, %v: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>, %n: tensor<?xi64>, %kc: tensor<?x?x8x64xf32>, %vc: tensor<?x?x8x64xf32>) -> (tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>) {
+      %r:2 = posenc.kv_append rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 64>>
+        ins(%k, %v : tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>) positions(%p : tensor<?x?xi64>)
+        lengths(%n : tensor<?xi64>) outs(%kc, %vc : tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>)
+      return %r#0, %r#1 : tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::posenc::PosencDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
   let summary = "Split ropes on tensors into sincos and rotate";
   let description = [{

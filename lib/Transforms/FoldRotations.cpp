@@ -1,0 +1,163 @@
+//===- FoldRotations.cpp - ropes as a part of what follows ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention and kv_append rotate rows where they load them. A rope whose result
+// only one of them reads becomes its rotation: the rotated tensor is never in
+// memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/Passes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCFOLDROTATIONSPASS
+#include "posenc/Transforms/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+/// A rotation as an operation takes it that reads rows of tokens.
+struct Rotation {
+  Value rows;
+  RotationAttr attr;
+  /// `(batch, tokens)`, or `(tokens)` for rows without a batch, after the axes.
+  Value positions;
+};
+} // namespace
+
+/// The rotation that computes `rows`, whose first dimension is the batch unless
+/// it is `tokenDim`. Fails if they are no result of a rope, if others read
+/// them, or if the positions have another form.
+static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
+                                        Operation *reader, Value rows,
+                                        unsigned tokenDim) {
+  auto rope = rows.getDefiningOp<RopeOp>();
+  if (!rope || !rope.hasPureTensorSemantics() || !rows.hasOneUse())
+    return rewriter.notifyMatchFailure(reader, "not a rope's result alone");
+  if (rope.getInverse())
+    return rewriter.notifyMatchFailure(reader, "inverse rope");
+  auto type = dyn_cast<RankedTensorType>(rope.getPositions().getType());
+  if (!type)
+    return rewriter.notifyMatchFailure(reader, "scalar positions");
+  Value positions = rope.getPositions();
+  bool hasBatch =
+      tokenDim > 0 && cast<ShapedType>(rows.getType()).getRank() == 4;
+  int64_t batch = cast<ShapedType>(rows.getType()).getDimSize(0);
+  ArrayRef<int64_t> dims = rope.getDims();
+  if (hasBatch && batch == 1 && dims == ArrayRef<int64_t>{tokenDim}) {
+    // The same positions with a batch of one.
+    unsigned axes = rope.getAxesAttr() ? 1 : 0;
+    SmallVector<int64_t> shape(type.getShape());
+    shape.insert(shape.begin() + axes, 1);
+    SmallVector<ReassociationIndices> groups;
+    if (axes)
+      groups = {{0}, {1, 2}};
+    else
+      groups = {{0, 1}};
+    rewriter.setInsertionPoint(reader);
+    positions = tensor::ExpandShapeOp::create(
+        rewriter, rope.getLoc(), type.clone(shape), positions, groups);
+  } else if (dims != (hasBatch ? ArrayRef<int64_t>{0, tokenDim}
+                               : ArrayRef<int64_t>{tokenDim})) {
+    return rewriter.notifyMatchFailure(reader, "positions of other dimensions");
+  }
+  auto result = cast<OpResult>(rows);
+  return Rotation{rope.getInputs()[result.getResultNumber()],
+                  RotationAttr::get(rope.getContext(), rope.getPairing(),
+                                    rope.getFrequencies(), rope.getOffset(),
+                                    rope.getAxesAttr()),
+                  positions};
+}
+
+namespace {
+/// Rotates the queries or the keys in attention. Narrow rows are left alone:
+/// attention need not round what it has rotated, and a rope does.
+struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
+  using Base::Base;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    if (getElementTypeOrSelf(op.getQuery()) != op.getSumType())
+      return rewriter.notifyMatchFailure(op, "a rope would round its rows");
+    bool hasQueries = !op.getQueryRotationAttr() && !op.getQueryNorm();
+    bool hasKeys =
+        !op.getKeyRotationAttr() && !op.getKeyNorm() && !op.getBlockTable();
+    if (hasQueries) {
+      FailureOr<Rotation> rotation =
+          findRotation(rewriter, op, op.getQuery(), op.getQueryTokenDim());
+      if (succeeded(rotation)) {
+        rewriter.modifyOpInPlace(op, [&] {
+          op.getQueryMutable().assign(rotation->rows);
+          op.getQueryPositionsMutable().assign(rotation->positions);
+          op.setQueryRotationAttr(rotation->attr);
+        });
+        return success();
+      }
+    }
+    if (hasKeys) {
+      FailureOr<Rotation> rotation =
+          findRotation(rewriter, op, op.getKey(), op.getKeyTokenDim());
+      if (succeeded(rotation)) {
+        rewriter.modifyOpInPlace(op, [&] {
+          op.getKeyMutable().assign(rotation->rows);
+          op.getKeyPositionsMutable().assign(rotation->positions);
+          op.setKeyRotationAttr(rotation->attr);
+        });
+        return success();
+      }
+    }
+    return rewriter.notifyMatchFailure(op, "no rope to fold");
+  }
+};
+
+/// Rotates new keys where they are written into their cache, which rounds them
+/// once, as a rope does.
+struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
+  using Base::Base;
+
+  LogicalResult matchAndRewrite(KvAppendOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
+      return rewriter.notifyMatchFailure(op, "keys are changed already");
+    FailureOr<Rotation> rotation =
+        findRotation(rewriter, op, op.getKey(), op.getTokenDim());
+    if (failed(rotation))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getKeyMutable().assign(rotation->rows);
+      op.getPositionsMutable().assign(rotation->positions);
+      op.setRotationAttr(rotation->attr);
+    });
+    return success();
+  }
+};
+
+struct FoldRotations final
+    : mlir::posenc::impl::PosencFoldRotationsPassBase<FoldRotations> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FoldIntoAttention, FoldIntoKvAppend>(&getContext());
+    // What is left of a rope of several tensors.
+    RopeOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
