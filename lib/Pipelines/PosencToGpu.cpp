@@ -11,6 +11,7 @@
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -36,6 +37,14 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
 
   manager.addPass(createPosencSelectGpuKernelsPass({hasFunctions}));
   manager.addPass(createConvertPosencRopeToGpuPass());
+  // A thread accesses 16 bytes at a time.
+  PosencVectorizeTilesPassOptions vectors;
+  vectors.vectorBytes = 16;
+  vectors.zip = false;
+  manager.addPass(createPosencVectorizeTilesPass(vectors));
+  manager.addPass(createCSEPass());
+  manager.addPass(createPosencPromoteScratchPass());
+  manager.addNestedPass<gpu::GPUModuleOp>(createPosencSplitAccessesPass());
   manager.addPass(createConvertPosencSinusoidalToGpuPass());
   manager.addPass(createConvertPosencElementsToGpuPass());
   manager.addPass(createCanonicalizerPass());

@@ -45,7 +45,47 @@ def ConvertPosencRopeToGpuPass
     share, with the same bits as on the CPU; lanes of a pair are in one thread,
     so that a destination may be its input. Where addresses or strides are no
     multiples of 16 bytes, a second kernel accesses single elements.
+
+    Copies and rotations are linalg on views of a thread's lanes, as
+    `posenc-decompose-rotations` emits them; `posenc-vectorize-tiles` and
+    `posenc-promote-scratch` are to follow.
   }];
+}
+
+def PosencPromoteScratchPass
+    : Pass<"posenc-promote-scratch", "::mlir::ModuleOp"> {
+  let summary = "Keep scratch memory of a thread in registers";
+  let description = [{
+    A `memref.alloca` that one `vector.store` writes, and that is only read by
+    `vector.load`s of the same type behind it, is replaced by the vector. Others
+    stay as they are.
+
+    ```mlir
+    func.func @f(%v: vector<4xf32>) -> vector<4xf32> {
+      %c0 = arith.constant 0 : index
+      %m = memref.alloca() : memref<4xf32>
+      vector.store %v, %m[%c0] : memref<4xf32>, vector<4xf32>
+      %w = vector.load %m[%c0] : memref<4xf32>, vector<4xf32>
+      return %w : vector<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%v: vector<4xf32>) -> vector<4xf32> {
+      return %v : vector<4xf32>
+    }
+    ```
+  }];
+}
+
+def PosencSplitAccessesPass : Pass<"posenc-split-accesses", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Access elements of vectors that are not known to be aligned";
+  let description = [{
+    A `vector.load` or `vector.store` without `alignment` in a `gpu.module`
+    becomes one for each element.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def ConvertPosencSinusoidalToGpuPass

@@ -593,13 +593,18 @@ def PosencVectorizeTilesPass
   let summary = "Turn small elementwise linalg on rows of memrefs into vectors";
   let description = [{
     Input: elementwise linalg operations whose operands are one-dimensional
-    `memref.subview`s, and whose results have at most 64 bytes each. Output: `vector.load`, arithmetic on
-    hardware vectors, and `vector.store`; all elements are read before any is
-    written. Two views that take every second element in turn are loaded and
-    stored as one vector, which is taken apart only where the two differ in what
-    is computed. Stores of an operation with the attribute `streamed` are
+    `memref.subview`s, and whose results have at most 64 bytes each. Output:
+    `vector.load`, arithmetic on hardware vectors, and `vector.store`; all
+    elements are read before any is written. Accesses are as aligned as a
+    `memref.assume_alignment` of the view says. Two views that take every second element in turn are loaded and
+    stored as one vector; with `zip` it is taken apart only where the two differ
+    in what is computed. Stores of an operation with the attribute `streamed` are
     nontemporal. Other operations stay as they are.
   }];
+  let options = !listconcat(Posenc_ToVectorOptions, [
+    Option<"zip", "zip", "bool", /*default=*/"true",
+           "Leave out shuffles that AVX has few units for">
+  ]);
 }
 
 def ConvertPosencTablesToVectorPass

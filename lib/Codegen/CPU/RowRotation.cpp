@@ -107,81 +107,11 @@ void RowRotation::storeAll(OpBuilder &builder, Location loc, Load load) const {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// `count` lanes of a row, each `stride` from the next.
-static Value createLanes(OpBuilder &builder, Location loc, Value memref,
-                         ValueRange indices, Value first, int64_t count,
-                         int64_t stride) {
-  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(append(indices, first));
-  SmallVector<OpFoldResult> sizes(offsets.size(), builder.getIndexAttr(1));
-  SmallVector<OpFoldResult> strides = sizes;
-  sizes.back() = builder.getIndexAttr(count);
-  strides.back() = builder.getIndexAttr(stride);
-  MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-      {count}, cast<MemRefType>(memref.getType()), offsets, sizes, strides);
-  return memref::SubViewOp::create(builder, loc, type, memref, offsets, sizes,
-                                   strides);
-}
-
-/// The operands of a tile of pairs, each a view of the same number of lanes:
-/// both lanes of the pairs, and the constants of their rotation.
-namespace {
-struct PairLanes {
-  Value x, y, newX, newY;
-  /// The constants of x and of y are the same unless the sine of x is negated.
-  Value cosX, sinX, cosY, sinY;
-};
-} // namespace
-
-/// The rotation of one pair.
-static std::pair<Value, Value> rotatePair(OpBuilder &builder, Location loc,
-                                          Type compute, Value x, Value y,
-                                          Value cosX, Value sinX, Value cosY,
-                                          Value sinY, bool isNegated) {
-  Type element = x.getType();
-  if (element != compute) {
-    x = arith::ExtFOp::create(builder, loc, compute, x);
-    y = arith::ExtFOp::create(builder, loc, compute, y);
-  }
-  ElementwiseBuilder b(builder, loc, x);
-  Value ys = b.mul(y, sinX), xs = b.mul(x, sinY);
-  Value newX = b.fma(x, cosX, isNegated ? ys : b.neg(ys));
-  Value newY = b.fma(y, cosY, xs);
-  if (element != compute) {
-    newX = arith::TruncFOp::create(builder, loc, element, newX);
-    newY = arith::TruncFOp::create(builder, loc, element, newY);
-  }
-  return {newX, newY};
-}
-
-/// Emits a linalg.generic that rotates the pairs of all parts.
-static void createRotation(OpBuilder &builder, Location loc, Type compute,
-                           ArrayRef<PairLanes> parts, Access access) {
-  bool isNegated = parts.front().cosX != parts.front().cosY;
-  SmallVector<Value> inputs, outputs;
-  for (const PairLanes &part : parts) {
-    inputs.append({part.x, part.y, part.cosX, part.sinX});
-    if (isNegated)
-      inputs.append({part.cosY, part.sinY});
-    outputs.append({part.newX, part.newY});
-  }
-  size_t numInputs = inputs.size() / parts.size();
-  SmallVector<AffineMap> maps(inputs.size() + outputs.size(),
-                              builder.getMultiDimIdentityMap(1));
-  auto generic = linalg::GenericOp::create(
-      builder, loc, inputs, outputs, maps, {utils::IteratorType::parallel},
-      [&](OpBuilder &b, Location l, ValueRange arguments) {
-        SmallVector<Value> results;
-        for (size_t part = 0; part < parts.size(); ++part) {
-          ValueRange mine = arguments.slice(part * numInputs, numInputs);
-          auto [newX, newY] = rotatePair(
-              b, l, compute, mine[0], mine[1], mine[2], mine[3],
-              mine[isNegated ? 4 : 2], mine[isNegated ? 5 : 3], isNegated);
-          results.append({newX, newY});
-        }
-        linalg::YieldOp::create(b, l, results);
-      });
+void RowRotation::rotate(OpBuilder &builder, Location loc,
+                         ArrayRef<PairLanes> parts, Access access) const {
+  linalg::GenericOp tile = createRotation(builder, loc, compute, parts);
   if (access == Access::Streamed)
-    generic->setAttr(kStreamedAttrName, builder.getUnitAttr());
+    tile->setAttr(kStreamedAttrName, builder.getUnitAttr());
 }
 
 void RowRotation::prefetch(OpBuilder &builder, Location loc, Value input,
@@ -203,19 +133,21 @@ void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
   SmallVector<PairLanes> parts;
   for (int64_t part = 0; part < stride; ++part) {
     auto lanes = [&](Value memref, Value first) {
-      return createLanes(builder, loc, memref, indices,
-                         offsetIndex(builder, loc, first, part), count, stride);
+      return createLanes(
+          builder, loc, memref,
+          append(indices, offsetIndex(builder, loc, first, part)), count,
+          stride);
     };
     auto entries = [&](Value table) {
-      return createLanes(builder, loc, table, slot,
-                         offsetIndex(builder, loc, pair, part * count), count,
-                         1);
+      return createLanes(builder, loc, table,
+                         {slot, offsetIndex(builder, loc, pair, part * count)},
+                         count, 1);
     };
     Value cos = entries(cosTable), sin = entries(sinTable);
     parts.push_back({lanes(input, x), lanes(input, y), lanes(output, x),
                      lanes(output, y), cos, sin, cos, sin});
   }
-  createRotation(builder, loc, compute, parts, access);
+  rotate(builder, loc, parts, access);
 }
 
 /// Rotates the pairs in `length` lanes from number `lane` on.
@@ -225,8 +157,9 @@ void RowRotation::rotatePairs(OpBuilder &builder, Location loc, Value input,
   Value first = offsetIndex(builder, loc, lane, offset);
   prefetch(builder, loc, input, append(indices, first), access);
   auto lanes = [&](Value memref, ValueRange at, Value from, int64_t which) {
-    return createLanes(builder, loc, memref, at,
-                       offsetIndex(builder, loc, from, which), length / 2, 2);
+    return createLanes(builder, loc, memref,
+                       append(at, offsetIndex(builder, loc, from, which)),
+                       length / 2, 2);
   };
   PairLanes pairs{lanes(input, indices, first, 0),
                   lanes(input, indices, first, 1),
@@ -245,23 +178,24 @@ void RowRotation::rotatePairs(OpBuilder &builder, Location loc, Value input,
     Value pair = builder.createOrFold<arith::DivUIOp>(
         loc, lane, arith::ConstantIndexOp::create(builder, loc, 2));
     pairs.cosX = pairs.cosY =
-        createLanes(builder, loc, cosTable, slot, pair, length / 2, 1);
+        createLanes(builder, loc, cosTable, {slot, pair}, length / 2, 1);
     pairs.sinX = pairs.sinY =
-        createLanes(builder, loc, sinTable, slot, pair, length / 2, 1);
+        createLanes(builder, loc, sinTable, {slot, pair}, length / 2, 1);
   }
-  createRotation(builder, loc, compute, pairs, access);
+  rotate(builder, loc, pairs, access);
 }
 
 void RowRotation::copyLanes(OpBuilder &builder, Location loc, Value input,
                             Value output, ValueRange indices, int64_t first,
                             int64_t count) const {
-  forEachVector(builder, loc, count, tileLanes,
-                [&](OpBuilder &b, Location l, Value lane, int64_t length) {
-                  Value from = offsetIndex(b, l, lane, first);
-                  linalg::CopyOp::create(
-                      b, l, createLanes(b, l, input, indices, from, length, 1),
-                      createLanes(b, l, output, indices, from, length, 1));
-                });
+  forEachVector(
+      builder, loc, count, tileLanes,
+      [&](OpBuilder &b, Location l, Value lane, int64_t length) {
+        Value from = offsetIndex(b, l, lane, first);
+        linalg::CopyOp::create(
+            b, l, createLanes(b, l, input, append(indices, from), length, 1),
+            createLanes(b, l, output, append(indices, from), length, 1));
+      });
 }
 
 bool RowRotation::canStream() const {

@@ -22,6 +22,7 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_ROWROTATION_H
 #define POSENC_LIB_CODEGEN_CPU_ROWROTATION_H
 
+#include "PairRotation.h"
 #include "VectorTarget.h"
 
 #include "posenc/IR/Posenc.h"
@@ -85,6 +86,8 @@ public:
 private:
   enum class Form { Half, Swapped, SplitHalf, SplitInterleaved };
 
+  void rotate(OpBuilder &builder, Location loc, ArrayRef<PairLanes> parts,
+              Access access) const;
   void prefetch(OpBuilder &builder, Location loc, Value input,
                 ValueRange indices, Access access) const;
   void rotateHalves(OpBuilder &builder, Location loc, Value input, Value output,

@@ -39,14 +39,16 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Elements of a memref: `count` from the one at `indices` on, each `stride`
-/// behind the one before.
+/// behind the one before. The first is at a multiple of `alignment` bytes; 0 is
+/// that of an element.
 namespace {
 struct Lanes {
   Value memref;
   SmallVector<OpFoldResult> indices;
-  int64_t count, stride;
+  int64_t count, stride, alignment;
 
-  /// The lanes of a view with one dimension, if it is such a view.
+  /// The lanes of a view with one dimension, if it is such a view. Its
+  /// alignment is what a `memref.assume_alignment` says.
   static std::optional<Lanes> get(Value view);
 
   int64_t getBits() const {
@@ -57,6 +59,12 @@ struct Lanes {
               int64_t size) const;
   /// Whether these are the elements behind those of `other`.
   bool areBehind(const Lanes &other) const;
+  /// Of a vector of that type.
+  llvm::MaybeAlign getAlignment(VectorType type) const {
+    int64_t bytes = type.getNumElements() * getBits() / 8;
+    return alignment == 0 ? llvm::MaybeAlign()
+                          : llvm::MaybeAlign(std::min(alignment, bytes));
+  }
   SmallVector<Value> getIndices(OpBuilder &builder, Location loc) const {
     return getValueOrCreateConstantIndexOp(builder, loc, indices);
   }
@@ -64,6 +72,11 @@ struct Lanes {
 } // namespace
 
 std::optional<Lanes> Lanes::get(Value view) {
+  int64_t alignment = 0;
+  if (auto assumption = view.getDefiningOp<memref::AssumeAlignmentOp>()) {
+    alignment = assumption.getAlignment();
+    view = assumption.getMemref();
+  }
   auto subview = view.getDefiningOp<memref::SubViewOp>();
   if (!subview || subview.getType().getRank() != 1)
     return std::nullopt;
@@ -76,7 +89,8 @@ std::optional<Lanes> Lanes::get(Value view) {
                llvm::all_of(strides, isOneInteger);
   if (!isRow || !count || *count < 1 || !stride || *stride < 1 || *stride > 2)
     return std::nullopt;
-  return Lanes{subview.getSource(), subview.getMixedOffsets(), *count, *stride};
+  return Lanes{subview.getSource(), subview.getMixedOffsets(), *count, *stride,
+               alignment};
 }
 
 Lanes Lanes::slice(OpBuilder &builder, Location loc, int64_t first,
@@ -85,6 +99,8 @@ Lanes Lanes::slice(OpBuilder &builder, Location loc, int64_t first,
   result.count = size;
   if (first == 0)
     return result;
+  if (int64_t bytes = first * stride * getBits() / 8; alignment > 0)
+    result.alignment = std::min(alignment, bytes & -bytes);
   OpFoldResult &last = result.indices.back();
   if (std::optional<int64_t> constant = getConstantIntValue(last)) {
     last = builder.getIndexAttr(*constant + first * stride);
@@ -198,7 +214,8 @@ Value TileVectorizer::loadRow(const Lanes &from, int64_t size) {
                             rewriter.getInsertionPoint());
   auto type = VectorType::get({size}, getElementTypeOrSelf(from.memref));
   return vector::LoadOp::create(rewriter, loc, type, from.memref,
-                                from.getIndices(rewriter, loc));
+                                from.getIndices(rewriter, loc),
+                                /*nontemporal=*/false, from.getAlignment(type));
 }
 
 /// The vectors of all inputs.
@@ -276,8 +293,10 @@ SmallVector<Value> TileVectorizer::compute(ValueRange inputs, int64_t count) {
 }
 
 void TileVectorizer::storeRow(const Lanes &to, Value value) {
-  auto store = vector::StoreOp::create(rewriter, loc, value, to.memref,
-                                       to.getIndices(rewriter, loc));
+  auto store = vector::StoreOp::create(
+      rewriter, loc, value, to.memref, to.getIndices(rewriter, loc),
+      /*nontemporal=*/false,
+      to.getAlignment(cast<VectorType>(value.getType())));
   if (op->hasAttr(kStreamedAttrName))
     streamTo(store, target);
 }
@@ -362,7 +381,8 @@ struct VectorizeTiles final
     IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : tiles)
       TileVectorizer(rewriter, op, target).run();
-    zipVectors(rewriter, getOperation());
+    if (zip)
+      zipVectors(rewriter, getOperation());
   }
 };
 } // namespace

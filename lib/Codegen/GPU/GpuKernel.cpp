@@ -193,29 +193,6 @@ static llvm::MaybeAlign getAlignment(Type element, int64_t lanes) {
   return llvm::MaybeAlign(lanes * getBytes(element));
 }
 
-Value mlir::posenc::loadLanes(OpBuilder &builder, Location loc, Value memref,
-                              Value first, int64_t lanes, int64_t accessLanes) {
-  Type element = getElementTypeOrSelf(memref.getType());
-  int64_t length = std::min(lanes, accessLanes);
-  auto load = [&](int64_t offset) -> Value {
-    Value at = builder.createOrFold<arith::AddIOp>(
-        loc, first, createIndex(builder, loc, offset));
-    return vector::LoadOp::create(
-        builder, loc, VectorType::get({length}, element), memref,
-        ValueRange(at), /*nontemporal=*/false, getAlignment(element, length));
-  };
-  if (length == lanes)
-    return load(0);
-  auto type = VectorType::get({lanes}, element);
-  Value result =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-  for (int64_t offset = 0; offset < lanes; offset += length)
-    result = vector::InsertStridedSliceOp::create(
-        builder, loc, load(offset), result, ArrayRef<int64_t>(offset),
-        ArrayRef<int64_t>(1));
-  return result;
-}
-
 void mlir::posenc::storeLanes(OpBuilder &builder, Location loc, Value vector,
                               Value memref, Value first, int64_t accessLanes) {
   int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();

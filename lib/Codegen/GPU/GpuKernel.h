@@ -77,9 +77,7 @@ int64_t getAccessLanes(Type element, ArrayRef<int64_t> sizes);
 Value areAligned(OpBuilder &builder, Location loc, ValueRange memrefs,
                  int64_t lanes);
 
-/// Loads a vector from the flat memref in accesses of `accessLanes`.
-Value loadLanes(OpBuilder &builder, Location loc, Value memref, Value first,
-                int64_t lanes, int64_t accessLanes);
+/// Stores a vector to the flat memref in accesses of `accessLanes`.
 void storeLanes(OpBuilder &builder, Location loc, Value vector, Value memref,
                 Value first, int64_t accessLanes);
 

@@ -8,14 +8,13 @@
 
 #include "RopeKernel.h"
 
-#include "ElementwiseBuilder.h"
 #include "LoopSizes.h"
+#include "PairRotation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -87,8 +86,8 @@ Cut mlir::posenc::chooseCut(const Rotation &rotation, bool hasManyPositions) {
 
 RopeKernel::RopeKernel(OpBuilder &host, GpuKernel &kernel,
                        const Rotation &rotation, const Cut &cut, bool isWide)
-    : rotation(rotation), cut(cut), accessLanes(isWide ? cut.access : 1),
-      b(kernel.getBody()), loc(rotation.op->getLoc()),
+    : rotation(rotation), cut(cut), isWide(isWide), b(kernel.getBody()),
+      loc(rotation.op->getLoc()),
       grid(host, kernel, cast<PositionalOpInterface>(rotation.op),
            cut.positions) {
   for (auto [input, init] : llvm::zip_equal(rotation.inputs, rotation.inits)) {
@@ -157,15 +156,38 @@ RopeKernel::Place RopeKernel::locate(const Operand &operand, Value number,
   return place;
 }
 
+/// A view of elements from the one at `first + lane` on. Where accesses are
+/// wide, whole accesses are aligned.
+Value RopeKernel::getLanes(Value memref, Value first, int64_t lane,
+                           int64_t count, int64_t stride) {
+  Value at =
+      b.createOrFold<arith::AddIOp>(loc, first, createIndex(b, loc, lane));
+  Value view = createLanes(b, loc, memref, at, count, stride);
+  if (!isWide)
+    return view;
+  int64_t bytes = cut.access * rotation.element.getIntOrFloatBitWidth() / 8;
+  return memref::AssumeAlignmentOp::create(b, loc, view, bytes);
+}
+
+/// All lanes of what a thread has of a column.
+static Value getAll(OpBuilder &builder, Location loc, Value memref) {
+  return createLanes(builder, loc, memref, createIndex(builder, loc, 0),
+                     cast<MemRefType>(memref.getType()).getNumElements(), 1);
+}
+
 /// Loads what belongs to a column.
 RopeKernel::Column RopeKernel::load(const Operand &operand, Value number,
                                     Value count) {
   Column column;
   column.place = locate(operand, number, count, cut.columns);
-  auto loadAt = [&](int64_t lane) {
-    Value at = b.createOrFold<arith::AddIOp>(loc, column.place.input,
-                                             createIndex(b, loc, lane));
-    return loadLanes(b, loc, operand.input.memref, at, cut.lanes, accessLanes);
+  auto loadAt = [&](int64_t lane) -> Value {
+    auto type = MemRefType::get({cut.lanes}, rotation.element);
+    Value lanes = memref::AllocaOp::create(b, loc, type);
+    linalg::CopyOp::create(
+        b, loc,
+        getLanes(operand.input.memref, column.place.input, lane, cut.lanes, 1),
+        getAll(b, loc, lanes));
+    return lanes;
   };
   column.x = loadAt(rotation.offset);
   if (rotation.isHalf)
@@ -182,49 +204,34 @@ void RopeKernel::ifExists(Value exists, function_ref<void()> body) {
   body();
 }
 
-void RopeKernel::store(const Operand &operand, const Place &place, Value vector,
-                       int64_t lane) {
-  Value at = b.createOrFold<arith::AddIOp>(loc, place.output,
-                                           createIndex(b, loc, lane));
-  storeLanes(b, loc, vector, operand.output.memref, at, accessLanes);
-}
-
 /// Rotates a column and stores it.
 void RopeKernel::finish(const Operand &operand, const Column &column,
                         const SharedTable &table) {
-  auto widen = [&](Value value) -> Value {
-    if (rotation.element == rotation.compute)
-      return value;
-    auto type = cast<VectorType>(value.getType());
-    return arith::ExtFOp::create(b, loc, type.clone(rotation.compute), value);
-  };
-  auto narrow = [&](Value value) -> Value {
-    if (rotation.element == rotation.compute)
-      return value;
-    auto type = cast<VectorType>(value.getType());
-    return arith::TruncFOp::create(b, loc, type.clone(rotation.element), value);
-  };
-  Value x = widen(column.x), y = column.y ? widen(column.y) : Value();
-  if (!rotation.isHalf) {
-    auto parts = vector::DeinterleaveOp::create(b, loc, x);
-    x = parts.getRes1();
-    y = parts.getRes2();
-  }
-  int64_t pairs = cast<VectorType>(x.getType()).getNumElements();
-  PositionSteps::Entry entry =
-      table.load(b, loc, column.place.position, column.place.pair, pairs);
-  ElementwiseBuilder e(b, loc, x);
-  Value newX = e.fma(x, entry.cos, e.neg(e.mul(y, entry.sin)));
-  Value newY = e.fma(y, entry.cos, e.mul(x, entry.sin));
   ifExists(column.place.exists, [&] {
+    int64_t pairs = rotation.isHalf ? cut.lanes : cut.lanes / 2;
+    auto [cos, sin] =
+        table.getLanes(b, loc, column.place.position, column.place.pair, pairs);
+    PairLanes lanes{{}, {}, {}, {}, cos, sin, cos, sin};
+    auto getOutput = [&](int64_t lane, int64_t stride) {
+      return getLanes(operand.output.memref, column.place.output,
+                      rotation.offset + lane, pairs, stride);
+    };
     if (rotation.isHalf) {
-      store(operand, column.place, narrow(newX), rotation.offset);
-      store(operand, column.place, narrow(newY),
-            rotation.offset + rotation.rotaryDim / 2);
-      return;
+      lanes.x = getAll(b, loc, column.x);
+      lanes.y = getAll(b, loc, column.y);
+      lanes.newX = getOutput(0, 1);
+      lanes.newY = getOutput(rotation.rotaryDim / 2, 1);
+    } else {
+      auto getInput = [&](int64_t lane) {
+        return createLanes(b, loc, column.x, createIndex(b, loc, lane), pairs,
+                           2);
+      };
+      lanes.x = getInput(0);
+      lanes.y = getInput(1);
+      lanes.newX = getOutput(0, 2);
+      lanes.newY = getOutput(1, 2);
     }
-    Value both = vector::InterleaveOp::create(b, loc, newX, newY);
-    store(operand, column.place, narrow(both), rotation.offset);
+    createRotation(b, loc, rotation.compute, lanes);
   });
 }
 
@@ -272,10 +279,9 @@ void RopeKernel::copyRest(const Operand &operand) {
   ifExists(place.exists, [&] {
     Value from = arith::AddIOp::create(b, loc, place.input, lane);
     Value to = arith::AddIOp::create(b, loc, place.output, lane);
-    storeLanes(
-        b, loc,
-        loadLanes(b, loc, operand.input.memref, from, lanes, accessLanes),
-        operand.output.memref, to, accessLanes);
+    linalg::CopyOp::create(b, loc,
+                           getLanes(operand.input.memref, from, 0, lanes, 1),
+                           getLanes(operand.output.memref, to, 0, lanes, 1));
   });
 }
 

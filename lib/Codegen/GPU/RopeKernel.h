@@ -79,6 +79,8 @@ private:
     Value exists;
     Value position, pair;
   };
+  /// The lanes of a column, in memory of the thread; `y` is null where pairs
+  /// are neighbours.
   struct Column {
     Place place;
     Value x, y;
@@ -89,8 +91,8 @@ private:
   Column load(const Operand &operand, Value number, Value count);
   void finish(const Operand &operand, const Column &column,
               const SharedTable &table);
-  void store(const Operand &operand, const Place &place, Value vector,
-             int64_t lane);
+  Value getLanes(Value memref, Value first, int64_t lane, int64_t count,
+                 int64_t stride);
   void emitLoop(const Operand &operand, const SharedTable &table);
   void copyRest(const Operand &operand);
   Value countItems(const Operand &operand, int64_t columns);
@@ -98,7 +100,7 @@ private:
 
   Rotation rotation;
   Cut cut;
-  int64_t accessLanes;
+  bool isWide;
   OpBuilder &b;
   Location loc;
   std::vector<Operand> operands;

@@ -119,23 +119,25 @@ static void convertRotate(OpBuilder &builder, RotateOp op) {
         GpuKernel::Tensor sin = kernel.addTensor(host, op.getSin());
         SharedTable table(kernel, cut.positions, op.getRotaryDim() / 2,
                           rotation.compute);
-        rows.emit(table,
-                  [&](OpBuilder &b, Location l, ValueRange loops, Value pair) {
-                    SmallVector<Value> indices(loops);
-                    indices.push_back(pair);
-                    auto type = VectorType::get({1}, rotation.compute);
-                    auto load = [&](const GpuKernel::Tensor &from) -> Value {
-                      Value at = getOffset(b, l, indices, from.strides);
-                      Value value = loadLanes(b, l, from.memref, at, 1, 1);
-                      if (value.getType() == type)
-                        return value;
-                      return arith::ExtFOp::create(b, l, type, value);
-                    };
-                    Value ofSin = load(sin);
-                    if (op.getInverse())
-                      ofSin = arith::NegFOp::create(b, l, ofSin);
-                    return PositionSteps::Entry{load(cos), ofSin};
-                  });
+        rows.emit(table, [&](OpBuilder &b, Location l, ValueRange loops,
+                             Value pair) {
+          SmallVector<Value> indices(loops);
+          indices.push_back(pair);
+          auto type = VectorType::get({1}, rotation.compute);
+          auto load = [&](const GpuKernel::Tensor &from) -> Value {
+            Value at = getOffset(b, l, indices, from.strides);
+            auto narrow =
+                VectorType::get({1}, getElementTypeOrSelf(from.memref));
+            Value value = vector::LoadOp::create(b, l, narrow, from.memref, at);
+            if (value.getType() == type)
+              return value;
+            return arith::ExtFOp::create(b, l, type, value);
+          };
+          Value ofSin = load(sin);
+          if (op.getInverse())
+            ofSin = arith::NegFOp::create(b, l, ofSin);
+          return PositionSteps::Entry{load(cos), ofSin};
+        });
         kernel.launch(host, rows.getNumBlocks());
       });
 }

@@ -8,7 +8,10 @@
 
 #include "SharedTable.h"
 
+#include "PairRotation.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -77,20 +80,19 @@ void SharedTable::fill(OpBuilder &builder, Location loc, Value thread,
   gpu::BarrierOp::create(builder, loc);
 }
 
-Entry SharedTable::load(OpBuilder &builder, Location loc, Value position,
-                        Value pair, int64_t lanes) const {
+std::pair<Value, Value> SharedTable::getLanes(OpBuilder &builder, Location loc,
+                                              Value position, Value pair,
+                                              int64_t count) const {
   Value at = arith::AddIOp::create(
       builder, loc, pair,
       builder.createOrFold<arith::MulIOp>(loc, position,
                                           createIndex(builder, loc, numPairs)));
-  auto type = VectorType::get({lanes}, compute);
   // Whole vectors divide the row, or are of one lane.
-  int64_t bytes = lanes * compute.getIntOrFloatBitWidth() / 8;
-  auto load = [&](Value table) -> Value {
-    return vector::LoadOp::create(builder, loc, type, table, at,
-                                  /*nontemporal=*/false,
-                                  llvm::MaybeAlign(std::min<int64_t>(
-                                      bytes, GpuKernel::kSharedAlignment)));
+  int64_t bytes = count * compute.getIntOrFloatBitWidth() / 8;
+  auto view = [&](Value table) -> Value {
+    return memref::AssumeAlignmentOp::create(
+        builder, loc, createLanes(builder, loc, table, at, count, 1),
+        std::min<int64_t>(bytes, GpuKernel::kSharedAlignment));
   };
-  return {load(cos), load(sin)};
+  return {view(cos), view(sin)};
 }

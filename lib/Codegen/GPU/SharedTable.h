@@ -38,8 +38,10 @@ public:
   void fill(OpBuilder &builder, Location loc, Value thread, int64_t threads,
             Emit emit) const;
 
-  PositionSteps::Entry load(OpBuilder &builder, Location loc, Value position,
-                            Value pair, int64_t lanes) const;
+  /// Views of the cos and sin of `count` pairs.
+  std::pair<Value, Value> getLanes(OpBuilder &builder, Location loc,
+                                   Value position, Value pair,
+                                   int64_t count) const;
 
 private:
   int64_t positions, numPairs;
