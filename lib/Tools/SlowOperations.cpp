@@ -85,12 +85,6 @@ void mlir::posenc::warnOfSlowOperations(ModuleOp module) {
       warnOfAttention(attention);
     else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
       warnOfLinalg(linalgOp);
-    else if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op);
-             softmax &&
-             softmax.getDimension() + 1 !=
-                 static_cast<uint64_t>(softmax.getInputOperandRank()))
-      op->emitWarning() << "'linalg.softmax' runs as scalar loops where its "
-                           "dimension is not the last";
     else if (auto append = dyn_cast<KvAppendOp>(op); append && append.getNorm())
       append.emitWarning() << "the norm of appended keys runs as scalar loops";
   });

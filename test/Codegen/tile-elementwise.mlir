@@ -106,3 +106,16 @@ func.func @transpose(%x: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32
   %r = linalg.transpose ins(%x : tensor<?x?xf32>) outs(%o : tensor<?x?xf32>) permutation = [1, 0]
   return %r : tensor<?x?xf32>
 }
+
+// -----
+
+// Of several dimensions, the last is that of the vectors.
+// CHECK-LABEL: func.func @sum_of_planes(
+// CHECK:         scf.forall (%{{.*}}) in
+// CHECK:           scf.for
+// CHECK:             scf.for {{.*}} -> (vector<64xf32>)
+// CHECK-NOT:       linalg.
+func.func @sum_of_planes(%x: tensor<?x?x512xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
+  %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?x512xf32>) outs(%o : tensor<?xf32>) dimensions = [1, 2]
+  return %r : tensor<?xf32>
+}

@@ -51,36 +51,43 @@ static int64_t getNumPartialResults(linalg::LinalgOp op, int64_t range) {
   return isLong ? results : kFewPartialResults;
 }
 
-/// The only loop of a reduction, if it runs along rows of an input and the
-/// results are floats that are added, multiplied or compared.
-static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
-      op.getNumParallelLoops() + 1 != op.getNumLoops() ||
-      llvm::is_contained(op.getStaticLoopRanges(), 0) ||
-      !isa<PartialReductionOpInterface>(op.getOperation()))
-    return std::nullopt;
-  SmallVector<unsigned> loops;
-  op.getReductionDims(loops);
-  unsigned loop = loops.front();
-  if (!llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isProjectedPermutation(); }))
-    return std::nullopt;
-  // Partial results of fewer elements gain nothing.
-  int64_t range = op.getStaticLoopRanges()[loop];
-  if (!ShapedType::isDynamic(range) && range < 2 * kFewPartialResults)
-    return std::nullopt;
-  bool isAlongRows = false;
+/// Whether the loop runs along rows of inputs, and all inputs that it reads.
+static bool isAlongRows(linalg::LinalgOp op, unsigned loop) {
+  bool result = false;
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (!map.isFunctionOfDim(loop))
       continue;
     if (map.getDimPosition(map.getNumResults() - 1) != loop)
-      return std::nullopt;
-    isAlongRows = true;
+      return false;
+    result = true;
   }
-  if (!isAlongRows)
+  return result;
+}
+
+/// The loop of a reduction that runs along rows of an input, if the results are
+/// floats that are added, multiplied or compared. There may be other loops of
+/// the reduction around it.
+static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
+      op.getNumParallelLoops() + op.getNumReductionLoops() !=
+          op.getNumLoops() ||
+      llvm::is_contained(op.getStaticLoopRanges(), 0) ||
+      !isa<PartialReductionOpInterface>(op.getOperation()) ||
+      !llvm::all_of(
+          op.getIndexingMapsArray(),
+          [](AffineMap map) { return map.isProjectedPermutation(); }) ||
+      !computesVectors(op))
     return std::nullopt;
-  if (!computesVectors(op))
+  SmallVector<unsigned> loops;
+  op.getReductionDims(loops);
+  auto *loop = llvm::find_if(
+      loops, [&](unsigned each) { return isAlongRows(op, each); });
+  if (loop == loops.end())
+    return std::nullopt;
+  // Partial results of fewer elements gain nothing.
+  int64_t range = op.getStaticLoopRanges()[*loop];
+  if (!ShapedType::isDynamic(range) && range < 2 * kFewPartialResults)
     return std::nullopt;
   for (auto [number, init] : llvm::enumerate(op.getDpsInits())) {
     Type type = getElementTypeOrSelf(init.getType());
@@ -91,7 +98,7 @@ static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
         !arith::getNeutralElement(combiners.front()).has_value())
       return std::nullopt;
   }
-  return loop;
+  return *loop;
 }
 
 bool mlir::posenc::isTiledReduction(linalg::LinalgOp op) {
@@ -103,25 +110,43 @@ struct TileReductions final
     : mlir::posenc::impl::PosencTileReductionsPassBase<TileReductions> {
   using Base::Base;
 
+  /// Tiles loops of one kind, but for `except`, to single iterations.
+  static FailureOr<linalg::LinalgOp> tileToOnes(RewriterBase &rewriter,
+                                                linalg::LinalgOp op,
+                                                utils::IteratorType kind,
+                                                unsigned except) {
+    SmallVector<int64_t> sizes = llvm::map_to_vector(
+        op.getIteratorTypesArray(),
+        [&](utils::IteratorType type) -> int64_t { return type == kind; });
+    sizes[except] = 0;
+    if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
+      return op;
+    bool isPhase = kind == utils::IteratorType::parallel &&
+                   isa<FunctionOpInterface>(op->getParentOp());
+    scf::SCFTilingOptions options;
+    options.setTileSizes(getAsIndexOpFoldResult(op->getContext(), sizes));
+    options.setLoopType(isPhase ? scf::SCFTilingOptions::LoopType::ForallOp
+                                : scf::SCFTilingOptions::LoopType::ForOp);
+    rewriter.setInsertionPoint(op);
+    FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(
+        rewriter, cast<TilingInterface>(op.getOperation()), options);
+    if (failed(tiled))
+      return failure();
+    rewriter.replaceOp(op, tiled->replacements);
+    return cast<linalg::LinalgOp>(tiled->tiledOps.front());
+  }
+
   LogicalResult tileOne(RewriterBase &rewriter, linalg::LinalgOp op,
                         unsigned loop) {
     MLIRContext *context = op->getContext();
     // One row at a time: the partial results of all would be in memory.
-    if (op.getNumParallelLoops() > 0) {
-      SmallVector<int64_t> sizes(op.getNumLoops(), 1);
-      sizes[loop] = 0;
-      scf::SCFTilingOptions options;
-      options.setTileSizes(getAsIndexOpFoldResult(context, sizes));
-      bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
-      options.setLoopType(isPhase ? scf::SCFTilingOptions::LoopType::ForallOp
-                                  : scf::SCFTilingOptions::LoopType::ForOp);
-      rewriter.setInsertionPoint(op);
-      FailureOr<scf::SCFTilingResult> rows = scf::tileUsingSCF(
-          rewriter, cast<TilingInterface>(op.getOperation()), options);
-      if (failed(rows))
+    for (auto kind :
+         {utils::IteratorType::parallel, utils::IteratorType::reduction}) {
+      FailureOr<linalg::LinalgOp> tiled =
+          tileToOnes(rewriter, op, kind, /*except=*/loop);
+      if (failed(tiled))
         return failure();
-      rewriter.replaceOp(op, rows->replacements);
-      op = cast<linalg::LinalgOp>(rows->tiledOps.front());
+      op = *tiled;
     }
     SmallVector<int64_t> sizes(op.getNumLoops(), 0);
     sizes[loop] = getNumPartialResults(op, op.getStaticLoopRanges()[loop]);

@@ -47,7 +47,7 @@ def check(name, text, arrays, expected, limit):
                         "--target=" + target, "-o", library], check=True)
         subprocess.run([RUN, library, *arguments, f"--output=@{FOLDER}/out.npy"],
                        check=True)
-        results.append(np.load(f"{FOLDER}/out.npy"))
+        results.append(np.atleast_1d(np.load(f"{FOLDER}/out.npy")))
     scale = max(abs(np.asarray(expected, np.float64)).max(initial=0), 1e-30)
     error = abs(results[0].astype(np.float64) - expected).max(initial=0) / scale
     same = all(np.array_equal(results[0].view(np.uint8), other.view(np.uint8))
@@ -146,6 +146,16 @@ func.func @f(%a: {t}, %o: {v}) -> {v} {{
   %r = linalg.reduce {{ {op} }} ins(%a : {t}) outs(%o : {v}) dimensions = [1]
   return %r : {v}
 }}""", [x, np.full(shape[0], start, np.float32)], reduce(x.astype(np.float64)), 3e-6)
+        planes = floats((2, *shape))
+        for dims, rank in (((1, 2), 1), ((0, 1, 2), 0), ((0, 2), 1)) if shape[0] > 2 else ():
+            out = np.full([size for dim, size in enumerate(planes.shape) if dim not in dims], 0.5,
+                          np.float32)
+            check(f"sum of {dims} of {shape}", f"""
+func.func @f(%a: {tensor(3, "f32")}, %o: {tensor(rank, "f32")}) -> {tensor(rank, "f32")} {{
+  %r = linalg.reduce {{ arith.addf }} ins(%a : {tensor(3, "f32")}) outs(%o : {tensor(rank, "f32")})
+      dimensions = {list(dims)}
+  return %r : {tensor(rank, "f32")}
+}}""", [planes, out], 0.5 + planes.astype(np.float64).sum(dims), 1e-5)
         i = random.integers(-1000, 1000, shape).astype(np.int32)
         t = tensor(2, "i32")
         columns = np.arange(shape[1])
