@@ -77,16 +77,21 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createPosencCreateKernelsPass());
   PosencDecomposeAttentionPassOptions decomposition;
   decomposition.exceptVectors = true;
+  // The products of a tile are then worth copies of their matrices.
+  decomposition.rowsPerTile = 64;
+  decomposition.keysPerTile = 64;
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
   manager.addPass(createPosencDecomposeSoftmaxPass());
   if (!options.schedule.empty())
     addSchedule(manager, options);
+  manager.addPass(createConvertPosencAttentionToLinalgPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
   addTiling(manager, options);
   PosencTilePositionsPassOptions tiling;
   copyTuning(options, tiling);
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(tiling));
-  manager.addPass(createConvertPosencAttentionToLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 

@@ -25,9 +25,10 @@ using namespace mlir::posenc;
 
 static void warnOfAttention(AttentionOp op) {
   if (std::optional<std::string> reason = getVectorObstacle(op)) {
-    op.emitWarning() << "attention is not fused and runs as scalar loops, "
-                        "many times slower: "
-                     << *reason;
+    op.emitWarning()
+        << "attention is not fused and runs about half as fast, or "
+           "slower with a mask: "
+        << *reason;
     return;
   }
   if (op.normsAllKeyHeads() && op.getKeyLayout() == HeadLayout::HeadMajor)

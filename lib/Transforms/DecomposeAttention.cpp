@@ -41,6 +41,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// A tile's queries, and its results, have at most so many bytes.
+static constexpr int64_t kMaxTileBytes = 64 << 10;
+
 /// A window that is wider than any distance, but does not make sums overflow.
 static constexpr int64_t kWidest = int64_t{1} << 62;
 
@@ -158,6 +161,14 @@ void Decomposition::chooseTiles() {
   numKeyHeads = size(op.getKey(), op.getKeyHeadDim());
   numQueries = size(op.getQuery(), op.getQueryTokenDim());
   numKeys = size(op.getKey(), op.getKeyTokenDim());
+
+  auto getWidth = [](Value tensor) {
+    return cast<RankedTensorType>(tensor.getType()).getShape().back();
+  };
+  int64_t rowBytes =
+      std::max(getWidth(op.getQuery()), getWidth(op.getValue())) *
+      sum.getIntOrFloatBitWidth() / 8;
+  rowsPerTile = std::clamp<int64_t>(kMaxTileBytes / rowBytes, 1, rowsPerTile);
 
   std::optional<int64_t> queryHeads = getConstantIntValue(numQueryHeads);
   std::optional<int64_t> keyHeads = getConstantIntValue(numKeyHeads);

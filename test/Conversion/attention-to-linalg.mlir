@@ -12,10 +12,12 @@
 // CHECK-LABEL: func.func @plain(
 // CHECK-SAME:    %[[Q:.*]]: tensor<4x?x16xf16>, %[[K:.*]]: tensor<?x16xf16>, %[[V:.*]]: tensor<?x8xf16>, %[[I:.*]]: index, %[[ACC:.*]]: tensor<4x?x8xf32>, %[[MAX:.*]]: tensor<4x?xf32>, %[[SUM:.*]]: tensor<4x?xf32>)
 // Products, summed in f32:
-// CHECK:         %[[DOTS:.*]] = linalg.generic
-// CHECK-SAME:      affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
-// CHECK-SAME:      iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%[[Q]], %[[K]] :
+// CHECK:         %[[ROWS:.*]] = tensor.collapse_shape %[[Q]] {{\[\[}}0, 1], [2]]
+// CHECK:         %[[PRODUCT:.*]] = linalg.generic
+// CHECK-SAME:      affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[ROWS]], %[[K]] :
 // CHECK-COUNT-2:   arith.extf %{{.*}} : f16 to f32
+// CHECK:         %[[DOTS:.*]] = tensor.expand_shape %[[PRODUCT]] {{\[\[}}0, 1], [2]]
 // Neither scale nor masks: the scores are the products.
 // CHECK:         %[[MAXIMA:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[DOTS]] :
@@ -33,11 +35,13 @@
 // CHECK:         %[[PSUM:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[P]] :
 // CHECK:           arith.addf
-// CHECK:         %[[PV:.*]] = linalg.generic
-// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction", "parallel"]} ins(%[[P]], %[[V]] :
-// CHECK:           math.fma
-// CHECK:           %[[OUT:.*]] = arith.cmpf oeq
-// CHECK:           arith.select %[[OUT]]
+// All keys take part: a product of matrices.
+// CHECK:         %[[PROWS:.*]] = tensor.collapse_shape %[[P]]
+// CHECK:         %[[VALUES:.*]] = linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "reduction", "parallel"]} ins(%[[PROWS]], %[[V]] :
+// CHECK:           arith.mulf
+// CHECK-NEXT:      arith.addf
+// CHECK:         %[[PV:.*]] = tensor.expand_shape %[[VALUES]]
 // CHECK:         %[[NEWSUM:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[NEXT]]#0, %[[PSUM]] : {{.*}}) outs(%[[SUM]] :
 // CHECK:         %[[NEWACC:.*]] = linalg.generic
@@ -143,4 +147,29 @@ func.func @no_keys(%q: tensor<1x4x8xf32>, %k: tensor<0x8xf32>, %i: index, %n: in
     ins(%q, %k, %k : tensor<1x4x8xf32>, tensor<0x8xf32>, tensor<0x8xf32>)
     outs(%acc, %max, %sum : tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>)
   return %r#0, %r#1, %r#2 : tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>
+}
+
+// -----
+
+// Where all keys of the tile are before the first query, values are a product
+// of matrices; else weights of 0 are skipped.
+// CHECK-LABEL: func.func @causal(
+// CHECK-SAME:    %[[I:[a-z0-9]*]]: index, %[[J:[a-z0-9]*]]: index
+// CHECK:         %[[SUM:.*]] = arith.addi %[[J]], %c8
+// CHECK:         %[[LAST:.*]] = arith.subi %[[SUM]], %c1
+// CHECK:         %[[DISTANCE:.*]] = arith.subi %[[LAST]], %[[I]]
+// CHECK:         %[[BEFORE:.*]] = arith.cmpi sle, %[[DISTANCE]], %c0
+// CHECK:         %[[ALL:.*]] = arith.andi %true, %[[BEFORE]]
+// CHECK:         scf.if %[[ALL]]
+// CHECK:           linalg.generic
+// CHECK-NOT:         arith.cmpf
+// CHECK:         } else {
+// CHECK:           linalg.generic
+// CHECK:             arith.cmpf oeq
+func.func @causal(%q: tensor<2x3x16xf64>, %k: tensor<8x16xf64>, %i: index, %j: index, %acc: tensor<2x3x16xf64>, %max: tensor<2x3xf64>, %sum: tensor<2x3xf64>) -> tensor<2x3x16xf64> {
+  %c0 = arith.constant 0 : index
+  %r:3 = posenc.online_attention causal at(%c0, %c0, %i, %j)
+    ins(%q, %k, %k : tensor<2x3x16xf64>, tensor<8x16xf64>, tensor<8x16xf64>)
+    outs(%acc, %max, %sum : tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
+  return %r#0 : tensor<2x3x16xf64>
 }

@@ -15,7 +15,7 @@ class Posenc_ToLinalgPass<string flag> : Pass<flag> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def ConvertPosencRopeToLinalgPass
@@ -44,8 +44,8 @@ def ConvertPosencAttentionToLinalgPass
   let description = [{
     `posenc.online_attention` becomes generics: the products of queries and
     keys, summed in the type of the sums; scale, score region and masks in one;
-    maxima; weights by `math.exp`; and the weighted values. Biases by distance
-    outside of the regions of attention become arithmetic. An attention is
+    maxima; weights by `math.exp`; and the weighted values, which are a product of
+    matrices if all keys of the tile take part. Biases by distance outside of the regions of attention become arithmetic. An attention is
     decomposed first, by `posenc-decompose-attention`.
   }];
 }

@@ -115,7 +115,7 @@ def PosencDecomposeAttentionPass
     leave empty are not visited. Paged keys are gathered.
 
     A tile has as many query heads of one key head, and then as many queries, as
-    fit into `rows`. The last tile may be smaller; its sizes are `affine.min`s
+    fit into `rows` and into 64 KiB. The last tile may be smaller; its sizes are `affine.min`s
     of constants.
   }];
   let options = [

@@ -195,9 +195,14 @@ struct TileElementwise final
     if (failed(tileBy(sums, LoopType::ForOp)))
       return failure();
     SmallVector<int64_t> vectors(op.getNumLoops(), 0);
-    vectors[of.vector] = lanes;
-    if (transposed)
+    if (transposed) {
+      // Squares that fit into the registers.
+      Type element = getElementTypeOrSelf(op.getDpsInits().front());
+      lanes = std::min<int64_t>(lanes, vectorBytes * 8 /
+                                           element.getIntOrFloatBitWidth());
       vectors[*transposed] = lanes;
+    }
+    vectors[of.vector] = lanes;
     if (failed(tileBy(vectors, LoopType::ForOp)))
       return failure();
     for (LoopLikeOpInterface loop : loops)

@@ -9,6 +9,8 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -45,7 +47,7 @@ bool mlir::posenc::computesVectors(linalg::LinalgOp op) {
   };
   auto isElementwise = [](Operation &inner) {
     return isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) ||
-           isa<linalg::IndexOp>(inner);
+           isa<linalg::IndexOp, affine::AffineApplyOp>(inner);
   };
   return llvm::all_of(op->getOperands(), isVector) &&
          llvm::all_of(op->getRegion(0).front().without_terminator(),
@@ -67,6 +69,19 @@ static bool isTile(linalg::LinalgOp op) {
     elements *= size;
   }
   return elements > 1 && elements <= kMostElements;
+}
+
+/// Indices of a tile are computed by arith, which upstream vectorizes.
+static void expandIndices(RewriterBase &rewriter, linalg::LinalgOp tile) {
+  SmallVector<affine::AffineApplyOp> indices(
+      tile.getBlock()->getOps<affine::AffineApplyOp>());
+  for (affine::AffineApplyOp op : indices) {
+    rewriter.setInsertionPoint(op);
+    std::optional<SmallVector<Value>> values = affine::expandAffineMap(
+        rewriter, op.getLoc(), op.getAffineMap(), op.getMapOperands());
+    if (values)
+      rewriter.replaceOp(op, *values);
+  }
 }
 
 namespace {
@@ -139,6 +154,8 @@ struct VectorizeLinalg final
       if (isTile(op))
         tiles.push_back(op);
     });
+    for (linalg::LinalgOp op : tiles)
+      expandIndices(rewriter, op);
     for (linalg::LinalgOp op : tiles) {
       rewriter.setInsertionPoint(op);
       FailureOr<linalg::VectorizationResult> result =

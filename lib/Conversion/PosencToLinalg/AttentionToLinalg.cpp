@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -58,6 +59,10 @@ private:
   void takeKeys();
   Value createDots();
   Value createScores(Value dots);
+  Value createWeightedSums(Value weights, bool skipsZeros);
+  Value collapseRows(Value tensor);
+  Value expandRows(Value rows, OpFoldResult size);
+  Value createValues(Value weights);
 
   /// A generic over `numLoops` loops, of which `reduced` is a reduction (none
   /// if it is negative). `dims` are the loops that index each operand.
@@ -150,18 +155,37 @@ void TileLowering::takeKeys() {
     mask = cut(mask, 2);
 }
 
+/// Heads and queries as one dimension: the rows of a product of matrices.
+Value TileLowering::collapseRows(Value tensor) {
+  return tensor::CollapseShapeOp::create(
+      builder, loc, tensor, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+}
+
+/// The inverse; `size` is that of the last dimension.
+Value TileLowering::expandRows(Value rows, OpFoldResult size) {
+  SmallVector<OpFoldResult> sizes{numHeads, numQueries, size};
+  SmallVector<Value> dynamicSizes;
+  SmallVector<int64_t> shape;
+  dispatchIndexOpFoldResults(sizes, dynamicSizes, shape);
+  return tensor::ExpandShapeOp::create(
+      builder, loc, RankedTensorType::get(shape, sum), rows,
+      ArrayRef<ReassociationIndices>{{0, 1}, {2}}, sizes);
+}
+
 /// The products of queries and keys, not scaled.
 Value TileLowering::createDots() {
   // How partial sums are put together is for whoever vectorizes.
   auto fast = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
-  return generic(
-      4, 3, {op.getQuery(), key}, fill({numHeads, numQueries, numKeys}, 0.0),
-      {{0, 1, 3}, {2, 3}, kScore},
+  Value query = collapseRows(op.getQuery());
+  OpFoldResult rows = tensor::getMixedSize(builder, loc, query, 0);
+  Value dots = generic(
+      3, 2, {query, key}, fill({rows, numKeys}, 0.0), {{0, 2}, {1, 2}, {0, 1}},
       [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
         Value product = arith::MulFOp::create(b, loc, widen(b, args[0]),
                                               widen(b, args[1]), fast);
         return {arith::AddFOp::create(b, loc, product, args[2], fast)};
       })[0];
+  return expandRows(dots, numKeys);
 }
 
 /// The scores, minus infinity where a key takes no part.
@@ -248,6 +272,78 @@ Value TileLowering::createScores(Value dots) {
   return generic(3, -1, inputs, dots, dims, body)[0];
 }
 
+/// The sums of values times weights. Where zeros are skipped, a value may be
+/// anything if its weight is 0: its key takes no part.
+Value TileLowering::createWeightedSums(Value weights, bool skipsZeros) {
+  weights = collapseRows(weights);
+  OpFoldResult rows = tensor::getMixedSize(builder, loc, weights, 0);
+  Value sums = generic(
+      3, 1, {weights, value}, fill({rows, valueDim}, 0.0),
+      {{0, 1}, {1, 2}, {0, 2}},
+      [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+        Value weighted = widen(b, args[1]);
+        if (!skipsZeros) {
+          auto fused = arith::FastMathFlags::contract;
+          Value product =
+              arith::MulFOp::create(b, loc, args[0], weighted, fused);
+          return {arith::AddFOp::create(b, loc, product, args[2], fused)};
+        }
+        Value added = math::FmaOp::create(b, loc, args[0], weighted, args[2]);
+        Value isOut = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                            args[0], scalar(b, 0.0));
+        return {arith::SelectOp::create(b, loc, isOut, args[2], added)};
+      })[0];
+  return expandRows(sums, valueDim);
+}
+
+/// The sums of values of the tile. A product of matrices is many times faster
+/// than one that skips zeros, and as good if all keys take part for all
+/// queries.
+Value TileLowering::createValues(Value weights) {
+  if (mask || !op.getWhere().empty())
+    return createWeightedSums(weights, /*skipsZeros=*/true);
+  if (!op.getCausal() && !op.getWindowLeft() && !op.getWindowRight())
+    return createWeightedSums(weights, /*skipsZeros=*/false);
+  auto getLast = [&](Value first, OpFoldResult count) -> Value {
+    Value size = getValueOrCreateConstantIndexOp(builder, loc, count);
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    return arith::SubIOp::create(
+        builder, loc, arith::AddIOp::create(builder, loc, first, size), one);
+  };
+  Value query = op.getQueryIndex(), key = op.getKeyIndex();
+  Value lastQuery = getLast(query, numQueries), lastKey = getLast(key, numKeys);
+  Value areAll = arith::ConstantIntOp::create(builder, loc, 1, 1);
+  auto require = [&](Value from, Value to, int64_t most) {
+    Value distance = arith::SubIOp::create(builder, loc, from, to);
+    Value limit = arith::ConstantIndexOp::create(builder, loc, most);
+    areAll = arith::AndIOp::create(
+        builder, loc, areAll,
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, distance,
+                              limit));
+  };
+  if (op.getCausal())
+    require(lastKey, query, 0);
+  if (std::optional<int64_t> left = op.getWindowLeft())
+    require(lastQuery, key, *left);
+  if (std::optional<int64_t> right = op.getWindowRight())
+    require(lastKey, query, *right);
+  auto createIn = [&](Region &region, bool skipsZeros) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&region.front());
+    Value sums = createWeightedSums(weights, skipsZeros);
+    scf::YieldOp::create(builder, loc, sums);
+  };
+  SmallVector<int64_t> shape;
+  SmallVector<Value> sizes;
+  dispatchIndexOpFoldResults({numHeads, numQueries, valueDim}, sizes, shape);
+  auto branch =
+      scf::IfOp::create(builder, loc, RankedTensorType::get(shape, sum), areAll,
+                        /*withElseRegion=*/true);
+  createIn(branch.getThenRegion(), /*skipsZeros=*/false);
+  createIn(branch.getElseRegion(), /*skipsZeros=*/true);
+  return branch.getResult(0);
+}
+
 SmallVector<Value> TileLowering::lower() {
   Value acc = op.getInits()[0], max = op.getInits()[1], sums = op.getInits()[2];
   takeKeys();
@@ -293,17 +389,7 @@ SmallVector<Value> TileLowering::lower() {
               [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
                 return {arith::AddFOp::create(b, loc, args[0], args[1])};
               })[0];
-  // Values of keys that take no part are not read: they may be anything.
-  Value valuesOfTile = generic(
-      4, 2, {weights, value}, fill({numHeads, numQueries, valueDim}, 0.0),
-      {kScore, {2, 3}, {0, 1, 3}},
-      [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        Value added =
-            math::FmaOp::create(b, loc, args[0], widen(b, args[1]), args[2]);
-        Value isOut = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                            args[0], scalar(b, 0.0));
-        return {arith::SelectOp::create(b, loc, isOut, args[2], added)};
-      })[0];
+  Value valuesOfTile = createValues(weights);
   auto rescale = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
     return {math::FmaOp::create(b, loc, args[0], args[2], args[1])};
   };
