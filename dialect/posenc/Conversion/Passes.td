@@ -45,8 +45,9 @@ def ConvertPosencAttentionToLinalgPass
     `posenc.online_attention` becomes generics: the products of queries and
     keys, summed in the type of the sums; scale, score region and masks in one;
     maxima; weights by `math.exp`; and the weighted values, which are a product of
-    matrices if all keys of the tile take part. Biases by distance outside of the regions of attention become arithmetic. An attention is
-    decomposed first, by `posenc-decompose-attention`.
+    matrices if all keys of the tile take part. Biases by distance outside of the
+    regions of attention become arithmetic. An attention is decomposed first, by
+    `posenc-decompose-attention`.
   }];
 }
 
