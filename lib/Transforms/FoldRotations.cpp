@@ -94,33 +94,33 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
       return rewriter.notifyMatchFailure(op, "not on tensors");
     if (getElementTypeOrSelf(op.getQuery()) != op.getSumType())
       return rewriter.notifyMatchFailure(op, "a rope would round its rows");
-    bool hasQueries = !op.getQueryRotationAttr() && !op.getQueryNorm();
-    bool hasKeys =
+    auto fold = [&](OpOperand &rows, MutableOperandRange positions,
+                    unsigned tokenDim,
+                    function_ref<void(RotationAttr)> setRotation) {
+      FailureOr<Rotation> rotation =
+          findRotation(rewriter, op, rows.get(), tokenDim);
+      if (failed(rotation))
+        return false;
+      rewriter.modifyOpInPlace(op, [&] {
+        rows.set(rotation->rows);
+        positions.assign(rotation->positions);
+        setRotation(rotation->attr);
+      });
+      return true;
+    };
+    bool areQueriesRaw = !op.getQueryRotationAttr() && !op.getQueryNorm();
+    if (areQueriesRaw &&
+        fold(op.getQueryMutable(), op.getQueryPositionsMutable(),
+             op.getQueryTokenDim(),
+             [&](RotationAttr attr) { op.setQueryRotationAttr(attr); }))
+      return success();
+    bool areKeysRaw =
         !op.getKeyRotationAttr() && !op.getKeyNorm() && !op.getBlockTable();
-    if (hasQueries) {
-      FailureOr<Rotation> rotation =
-          findRotation(rewriter, op, op.getQuery(), op.getQueryTokenDim());
-      if (succeeded(rotation)) {
-        rewriter.modifyOpInPlace(op, [&] {
-          op.getQueryMutable().assign(rotation->rows);
-          op.getQueryPositionsMutable().assign(rotation->positions);
-          op.setQueryRotationAttr(rotation->attr);
-        });
-        return success();
-      }
-    }
-    if (hasKeys) {
-      FailureOr<Rotation> rotation =
-          findRotation(rewriter, op, op.getKey(), op.getKeyTokenDim());
-      if (succeeded(rotation)) {
-        rewriter.modifyOpInPlace(op, [&] {
-          op.getKeyMutable().assign(rotation->rows);
-          op.getKeyPositionsMutable().assign(rotation->positions);
-          op.setKeyRotationAttr(rotation->attr);
-        });
-        return success();
-      }
-    }
+    if (areKeysRaw && fold(op.getKeyMutable(), op.getKeyPositionsMutable(),
+                           op.getKeyTokenDim(), [&](RotationAttr attr) {
+                             op.setKeyRotationAttr(attr);
+                           }))
+      return success();
     return rewriter.notifyMatchFailure(op, "no rope to fold");
   }
 };
@@ -154,7 +154,7 @@ struct FoldRotations final
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FoldIntoAttention, FoldIntoKvAppend>(&getContext());
-    // What is left of a rope of several tensors.
+    // They drop the tensors of a rope that nobody reads any more.
     RopeOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -48,7 +48,7 @@ struct RowRead {
   static std::optional<RowRead> get(vector::TransferReadOp op, scf::ForOp rows);
   /// Whether both read the same vectors in the same order.
   bool isSame(RowRead other);
-  /// Of the row, where it is known.
+  /// The bytes of the row, where they are known.
   std::optional<int64_t> getBytes();
 
 private:

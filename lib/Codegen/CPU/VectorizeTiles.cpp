@@ -59,7 +59,7 @@ struct Lanes {
               int64_t size) const;
   /// Whether these are the elements behind those of `other`.
   bool areBehind(const Lanes &other) const;
-  /// Of a vector of that type.
+  /// The alignment of the first vector of that type.
   llvm::MaybeAlign getAlignment(VectorType type) const {
     int64_t bytes = type.getNumElements() * getBits() / 8;
     return alignment == 0 ? llvm::MaybeAlign()

@@ -200,7 +200,7 @@ struct VectorizeLinalg final
               patterns, vector::VectorTransposeLowering::Shuffle1D);
         })))
       return signalPassFailure();
-    // What contractions and reductions became.
+    // Reductions of rows are vector.reduction now.
     if (failed(apply([](RewritePatternSet &patterns) {
           patterns.add<ReduceByHalves>(patterns.getContext());
         })))
