@@ -52,6 +52,8 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
   auto type = dyn_cast<RankedTensorType>(rope.getPositions().getType());
   if (!type)
     return rewriter.notifyMatchFailure(reader, "scalar positions");
+  if (type.getElementType().isIndex())
+    return rewriter.notifyMatchFailure(reader, "positions are no integers");
   Value positions = rope.getPositions();
   bool hasBatch =
       tokenDim > 0 && cast<ShapedType>(rows.getType()).getRank() == 4;

@@ -75,12 +75,12 @@ func.func @append(%k: !k, %x: !k, %v: !k, %p: tensor<?xi64>, %s: tensor<?xi64>, 
 !p = tensor<?x?xi64>
 
 // Another reader, the inverse, a scalar position, other dimensions, a norm that
-// comes first, and a type to which attention need not round.
+// comes first, a type to which attention need not round, and indices.
 // CHECK-LABEL: func.func @left(
-// CHECK-COUNT-6: posenc.rope
+// CHECK-COUNT-7: posenc.rope
 // CHECK-NOT:     _rotation
 // CHECK:         return
-func.func @left(%q: !q, %h: !h, %p: !p, %n: i64, %w: tensor<64xf32>) -> (!q, !q, !q, !q, !q, !q, !h) {
+func.func @left(%q: !q, %h: !h, %p: !p, %n: i64, %w: tensor<64xf32>, %i: tensor<?x?xindex>) -> (!q, !q, !q, !q, !q, !q, !h, !q) {
   %a = posenc.rope half #posenc.frequencies<dim = 64> ins(%q : !q) positions(%p : !p) dims = [0, 1] outs(%q : !q)
   %ra = posenc.attention ins(%a, %q, %q : !q, !q, !q) outs(%q : !q)
   %b = posenc.rope half inverse #posenc.frequencies<dim = 64> ins(%q : !q) positions(%p : !p) dims = [0, 1] outs(%q : !q)
@@ -93,5 +93,7 @@ func.func @left(%q: !q, %h: !h, %p: !p, %n: i64, %w: tensor<64xf32>) -> (!q, !q,
   %re = posenc.attention norm_eps = 1.0e-6 ins(%e, %q, %q : !q, !q, !q) query_norm(%w : tensor<64xf32>) outs(%q : !q)
   %f = posenc.rope half #posenc.frequencies<dim = 64> ins(%h : !h) positions(%p : !p) dims = [0, 1] outs(%h : !h)
   %rf = posenc.attention ins(%f, %h, %h : !h, !h, !h) outs(%h : !h)
-  return %a, %ra, %rb, %rc, %rd, %re, %rf : !q, !q, !q, !q, !q, !q, !h
+  %g = posenc.rope half #posenc.frequencies<dim = 64> ins(%q : !q) positions(%i : tensor<?x?xindex>) dims = [0, 1] outs(%q : !q)
+  %rg = posenc.attention ins(%g, %q, %q : !q, !q, !q) outs(%q : !q)
+  return %a, %ra, %rb, %rc, %rd, %re, %rf, %rg : !q, !q, !q, !q, !q, !q, !h, !q
 }

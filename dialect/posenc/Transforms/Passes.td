@@ -27,9 +27,9 @@ def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
     A rope whose result is only read by one `posenc.attention` of f32 or f64, as
     its queries or keys, or by one `posenc.kv_append`, as its keys, becomes the
     `query_rotation`, `key_rotation` or `rotation` of that operation. Results
-    have the same bits. Left alone are inverse ropes, scalar positions, rows that
-    are normed afterwards, and attention of f16 and bf16, which need not round
-    what it has rotated.
+    have the same bits. Left alone are inverse ropes, scalar positions, positions
+    of type `index`, rows that are normed afterwards, and attention of f16 and
+    bf16, which need not round what it has rotated.
 
     ```mlir
     func.func @append(%k: tensor<?x?x8x64xf32>, %v: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>, %n: tensor<?xi64>, %kc: tensor<?x?x8x64xf32>, %vc: tensor<?x?x8x64xf32>) -> (tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>) {
