@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/Codegen/Attention.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -116,8 +117,9 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
              op.getQueryTokenDim(),
              [&](RotationAttr attr) { op.setQueryRotationAttr(attr); }))
       return success();
-    bool areKeysRaw =
-        !op.getKeyRotationAttr() && !op.getKeyNorm() && !op.getBlockTable();
+    // Attention that is not fused would rotate them for each tile of queries.
+    bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
+                      !op.getBlockTable() && !getVectorObstacle(op);
     if (areKeysRaw && fold(op.getKeyMutable(), op.getKeyPositionsMutable(),
                            op.getKeyTokenDim(), [&](RotationAttr attr) {
                              op.setKeyRotationAttr(attr);

@@ -35,17 +35,19 @@ func.func @both(%q: !q, %k: !k, %v: !k, %p: !p) -> !q {
 
 // Positions of the tokens of a batch of one, heads before tokens.
 // CHECK:       #[[$R:.*]] = #posenc.rotation<pairing = interleaved, {{.*}} axes = <contiguous, [8, 8, 16]>>
+// The keys of f64 would be rotated for each tile of queries.
 // CHECK-LABEL: func.func @batch_of_one(
 // CHECK-SAME:    %[[P:[a-z0-9]*]]: tensor<3x?xi64>
+// CHECK:         %[[KEYS:.*]] = posenc.rope
 // CHECK:         %[[POSITIONS:.*]] = tensor.expand_shape %[[P]] {{\[\[}}0], [1, 2]] output_shape [3, 1, %{{.*}}]
 // CHECK:         posenc.attention
-// CHECK-SAME:      query_rotation = #[[$R]] ins(
+// CHECK-SAME:      query_rotation = #[[$R]] ins(%{{[a-z0-9]*}}, %[[KEYS]], %{{[a-z0-9]*}} :
 // CHECK-SAME:      query_positions(%[[POSITIONS]] : tensor<3x1x?xi64>)
 func.func @batch_of_one(%q: !q, %k: !q, %p: tensor<3x?xi64>) -> !q {
-  %r = posenc.rope interleaved #posenc.frequencies<dim = 64> axes <contiguous, [8, 8, 16]>
-    ins(%q : !q) positions(%p : tensor<3x?xi64>) dims = [2] outs(%q : !q)
+  %r:2 = posenc.rope interleaved #posenc.frequencies<dim = 64> axes <contiguous, [8, 8, 16]>
+    ins(%q, %k : !q, !q) positions(%p : tensor<3x?xi64>) dims = [2] outs(%q, %k : !q, !q)
   %o = posenc.attention query_layout = head_major key_layout = head_major
-    ins(%r, %k, %k : !q, !q, !q) outs(%q : !q)
+    ins(%r#0, %r#1, %k : !q, !q, !q) outs(%q : !q)
   return %o : !q
 }
 

@@ -28,7 +28,8 @@ def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
     its queries or keys, or by one `posenc.kv_append`, as its keys, becomes the
     `query_rotation`, `key_rotation` or `rotation` of that operation. Results
     have the same bits. Left alone are inverse ropes, scalar positions, positions
-    of type `index`, rows that are normed afterwards, and attention of f16 and
+    of type `index`, rows that are normed afterwards, keys of attention that
+    `convert-posenc-attention-to-vector` does not serve, and attention of f16 and
     bf16, which need not round what it has rotated.
 
     ```mlir
