@@ -38,6 +38,12 @@ static void addTiling(OpPassManager &manager,
                       const PosencToCPUOptions &options) {
   manager.addNestedPass<func::FuncOp>(createPosencWidenSumsPass());
   manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
+  PosencTileInnerProductsPassOptions products;
+  products.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(
+      createPosencTileInnerProductsPass(products));
+  // Sizes of its tiles are constants after that.
+  manager.addPass(createCanonicalizerPass());
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
@@ -77,8 +83,8 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createPosencCreateKernelsPass());
   PosencDecomposeAttentionPassOptions decomposition;
   decomposition.exceptVectors = true;
-  // The products of a tile are then worth copies of their matrices.
-  decomposition.rowsPerTile = 64;
+  decomposition.rowsPerGroup = 32;
+  decomposition.groupsPerTask = 8;
   decomposition.keysPerTile = 64;
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());

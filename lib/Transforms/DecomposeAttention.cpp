@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Right for every attention on tensors, fast for none in particular. Batch
-// entries of any form (padded, packed, paged) differ only in where a tile is
-// read: beyond that, all is in places. Tiles never exceed the tokens there are,
-// so that nothing else is read; their sizes have constant bounds, by which
-// later passes put them on the stack.
+// Batch entries of any form (padded, packed, paged) differ only in where a tile
+// is read: beyond that, all is in places. A task has some groups of queries.
+// Each tile of keys is copied once, and serves all of them. Groups and tiles of
+// keys have constant sizes; what exceeds the tokens there are is zero, and
+// nothing else is read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +41,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A tile's queries, and its results, have at most so many bytes.
-static constexpr int64_t kMaxTileBytes = 64 << 10;
+/// A task's queries, and its results, have at most so many bytes.
+static constexpr int64_t kMaxTaskBytes = 128 << 10;
 
 /// A window that is wider than any distance, but does not make sums overflow.
 static constexpr int64_t kWidest = int64_t{1} << 62;
@@ -52,10 +52,11 @@ namespace {
 /// The lowering of one operation.
 class Decomposition {
 public:
-  Decomposition(RewriterBase &rewriter, AttentionOp op, int64_t rowsPerTile,
-                int64_t keysPerTile)
+  Decomposition(RewriterBase &rewriter, AttentionOp op, int64_t rowsPerGroup,
+                int64_t groupsPerTask, int64_t keysPerTile)
       : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
-        rowsPerTile(rowsPerTile), keysPerTile(keysPerTile) {}
+        rowsPerGroup(rowsPerGroup), numGroups(groupsPerTask),
+        keysPerTile(keysPerTile) {}
 
   /// The results.
   ValueRange decompose();
@@ -66,6 +67,13 @@ private:
     OpFoldResult first, count;
     OpFoldResult head, numHeads;
   };
+  /// Some queries of the task.
+  struct Group {
+    Value number;
+    OpFoldResult first; ///< Of the task's queries.
+    OpFoldResult count; ///< Of those that exist.
+    Value place;        ///< Of the first.
+  };
   /// Running sums of values, maxima and sums.
   using State = SmallVector<Value>;
 
@@ -73,15 +81,28 @@ private:
   void findTile(ValueRange loops);
   std::pair<Value, Value> findKeyRange();
   Value takeQueries();
+  Value packQueries();
   Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
-  Value takeMask(Value firstKey, OpFoldResult count);
+  Value pad(Value tile, ArrayRef<int64_t> shape);
+  Value takeMask(const Group &group, Value firstKey, OpFoldResult count);
   Value takePositions(Value positions, RotationAttr rotation, bool isPacked,
                       Value start, Value first, OpFoldResult count);
   State createState();
-  State addKeys(OpBuilder &nested, Value query, Value firstKey, Value end,
-                ValueRange state);
+  State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
+  State addTile(const Group &group, Value panels, Value key, Value value,
+                Value firstKey, Value end, OpFoldResult count, State state);
+  void cloneRegions(OnlineAttentionOp tile);
+  Group getGroup(Value number);
+  Value createIsSeen(const Group &group, Value firstKey);
+  State forEachGroup(ValueRange state,
+                     function_ref<State(const Group &, State)> body);
+  Value extractGroup(Value tensor, Value number);
+  Value insertGroup(Value tile, Value tensor, Value number);
+  SmallVector<OpFoldResult> getGroupOffsets(Value tensor, Value number);
+  SmallVector<OpFoldResult> getGroupSizes(Value tensor);
   void insertResults(ValueRange state, ValueRange outputs,
                      scf::InParallelOp terminator);
+  Value createResult(Value part, Value sums, Value init, bool isOutput);
 
   /// Offsets and sizes of tokens in a tensor of heads; without the last
   /// dimension if `withLanes` is false.
@@ -129,11 +150,11 @@ private:
   Location loc;
   AttentionOp op;
   FloatType sum;
-  int64_t rowsPerTile, keysPerTile;
+  int64_t rowsPerGroup, numGroups, keysPerTile;
 
   // All of the operation.
   OpFoldResult numBatch, numQueryHeads, numKeyHeads, numQueries, numKeys;
-  int64_t headsPerTile = 1, queriesPerTile = 1;
+  int64_t headsPerTile = 1, queriesPerGroup = 1;
   /// Query heads of a key head, if known.
   std::optional<int64_t> headsPerKeyHead;
 
@@ -143,13 +164,15 @@ private:
   Value queryStart, keyStart;
   Value length; ///< Keys of the batch entry.
   Tokens queries;
-  Value place; ///< Of the first query.
+  Value place, lastPlace; ///< Of the queries.
+  /// Whether tiles of keys may be smaller than others.
+  bool hasRest = true;
 };
 
 } // namespace
 
-/// Heads and queries of a tile. Query heads that share their key head go
-/// together as far as there are rows for them.
+/// Heads and queries of a group, and groups of a task. Query heads that share
+/// their key head go together.
 void Decomposition::chooseTiles() {
   auto size = [&](Value tensor, int64_t dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);
@@ -161,6 +184,24 @@ void Decomposition::chooseTiles() {
   numKeyHeads = size(op.getKey(), op.getKeyHeadDim());
   numQueries = size(op.getQuery(), op.getQueryTokenDim());
   numKeys = size(op.getKey(), op.getKeyTokenDim());
+  std::optional<int64_t> queryHeads = getConstantIntValue(numQueryHeads);
+  std::optional<int64_t> keyHeads = getConstantIntValue(numKeyHeads);
+  std::optional<int64_t> queries = getConstantIntValue(numQueries);
+  if (queryHeads && keyHeads)
+    headsPerKeyHead = *queryHeads / *keyHeads;
+
+  // Rows that fill a group, but where there are fewer.
+  bool areFew =
+      queries && headsPerKeyHead && *queries * *headsPerKeyHead < rowsPerGroup;
+  if (headsPerKeyHead)
+    for (int64_t count = 1; count <= std::min(rowsPerGroup, *headsPerKeyHead);
+         ++count)
+      if (*headsPerKeyHead % count == 0 &&
+          (areFew || rowsPerGroup % count == 0))
+        headsPerTile = count;
+  queriesPerGroup = std::max<int64_t>(rowsPerGroup / headsPerTile, 1);
+  if (queries)
+    queriesPerGroup = std::clamp<int64_t>(*queries, 1, queriesPerGroup);
 
   auto getWidth = [](Value tensor) {
     return cast<RankedTensorType>(tensor.getType()).getShape().back();
@@ -168,23 +209,18 @@ void Decomposition::chooseTiles() {
   int64_t rowBytes =
       std::max(getWidth(op.getQuery()), getWidth(op.getValue())) *
       sum.getIntOrFloatBitWidth() / 8;
-  rowsPerTile = std::clamp<int64_t>(kMaxTileBytes / rowBytes, 1, rowsPerTile);
-
-  std::optional<int64_t> queryHeads = getConstantIntValue(numQueryHeads);
-  std::optional<int64_t> keyHeads = getConstantIntValue(numKeyHeads);
-  if (queryHeads && keyHeads)
-    headsPerKeyHead = *queryHeads / *keyHeads;
-  if (headsPerKeyHead)
-    for (int64_t count = 1; count <= std::min(rowsPerTile, *headsPerKeyHead);
-         ++count)
-      if (*headsPerKeyHead % count == 0)
-        headsPerTile = count;
-  queriesPerTile = std::max<int64_t>(rowsPerTile / headsPerTile, 1);
-  if (std::optional<int64_t> count = getConstantIntValue(numQueries))
-    queriesPerTile = std::clamp<int64_t>(*count, 1, queriesPerTile);
+  int64_t groupBytes = rowBytes * headsPerTile * queriesPerGroup;
+  numGroups = std::clamp<int64_t>(kMaxTaskBytes / groupBytes, 1, numGroups);
+  if (queries)
+    numGroups = std::clamp<int64_t>(llvm::divideCeil(*queries, queriesPerGroup),
+                                    1, numGroups);
   if (std::optional<int64_t> count = getConstantIntValue(numKeys);
-      count && !op.getBlockTable())
+      count && !op.getBlockTable()) {
     keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
+    hasRest = *count % keysPerTile != 0 || op.getLengths() ||
+              op.arePackedQueries() || op.getCausal() || op.getWindowLeft() ||
+              op.getWindowRight();
+  }
 }
 
 /// Reads what is known of the tile's batch entry, and its queries.
@@ -225,7 +261,8 @@ void Decomposition::findTile(ValueRange loops) {
     return std::pair<Value, Value>(begin, end);
   };
   OpFoldResult count = numQueries;
-  OpFoldResult first = apply(d0 * queriesPerTile, {loops[2]});
+  int64_t queriesPerTask = numGroups * queriesPerGroup;
+  OpFoldResult first = apply(d0 * queriesPerTask, {loops[2]});
   if (op.arePackedQueries()) {
     Value all = toValue(numQueries);
     auto [begin, end] = loadRange(op.getCuSeqlens()[0], all);
@@ -237,7 +274,7 @@ void Decomposition::findTile(ValueRange loops) {
     first =
         arith::MinSIOp::create(builder, loc, toValue(first), own).getResult();
   }
-  queries = {first, clip(queriesPerTile, first, count), firstHead,
+  queries = {first, clip(queriesPerTask, first, count), firstHead,
              attr(headsPerTile)};
 
   if (op.arePackedKeys()) {
@@ -282,6 +319,7 @@ void Decomposition::findTile(ValueRange loops) {
     }
   }
   place = add(toValue(first), sub(length, toValue(count)));
+  lastPlace = add(place, sub(toValue(queries.count), constant(1)));
 }
 
 /// The keys that masks by place leave to any of the queries.
@@ -480,50 +518,222 @@ Value Decomposition::takeKeys(Value tensor, Value firstKey,
   return extract(tensor, offsets, sizes, dropped);
 }
 
-/// The mask of the tile as (heads, queries, keys); a static 1 stays.
-Value Decomposition::takeMask(Value firstKey, OpFoldResult count) {
+/// A copy of the tile, and zeros up to the shape.
+Value Decomposition::pad(Value tile, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  Type element = type.getElementType();
+  Value whole = tensor::EmptyOp::create(builder, loc, shape, element);
+  if (type.getShape() == shape)
+    return linalg::CopyOp::create(builder, loc, tile, whole).getResult(0);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tile);
+  SmallVector<OpFoldResult> zeros(sizes.size(), attr(0)),
+      ones(sizes.size(), attr(1));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+  if (sizes.size() == 2) {
+    // Of rows, only those that are missing.
+    AffineExpr d0 = builder.getAffineDimExpr(0);
+    SmallVector<OpFoldResult> offsets{sizes[0], attr(0)},
+        rest{apply(shape[0] - d0, {sizes[0]}), attr(shape[1])};
+    Value missing = tensor::ExtractSliceOp::create(builder, loc, whole, offsets,
+                                                   rest, ones);
+    missing = linalg::FillOp::create(builder, loc, zero, missing).getResult(0);
+    whole = tensor::InsertSliceOp::create(builder, loc, missing, whole, offsets,
+                                          rest, ones);
+  } else {
+    whole = linalg::FillOp::create(builder, loc, zero, whole).getResult(0);
+  }
+  return tensor::InsertSliceOp::create(builder, loc, tile, whole, zeros, sizes,
+                                       ones);
+}
+
+/// The mask of a group as (heads, queries, keys); a static 1 stays.
+Value Decomposition::takeMask(const Group &group, Value firstKey,
+                              OpFoldResult count) {
   Value mask = op.getMask();
   if (!mask)
     return {};
   ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
-  SmallVector<OpFoldResult> offsets{batch, queries.head, queries.first,
-                                    firstKey};
-  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, queries.count,
+  AffineExpr d0 = builder.getAffineDimExpr(0), d1 = builder.getAffineDimExpr(1);
+  SmallVector<OpFoldResult> offsets{
+      batch, queries.head, apply(d0 + d1, {queries.first, group.first}),
+      firstKey};
+  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, group.count,
                                   count};
+  SmallVector<int64_t> padded{headsPerTile, queriesPerGroup, keysPerTile};
   for (int64_t dim = 0; dim < 4; ++dim)
     if (shape[dim] == 1) {
       offsets[dim] = attr(0);
       sizes[dim] = attr(1);
+      if (dim > 0)
+        padded[dim - 1] = 1;
     }
-  return extract(mask, offsets, sizes, {0});
+  return pad(extract(mask, offsets, sizes, {0}), padded);
 }
 
 /// What there is before the first key: nothing, or a sink for each head.
 Decomposition::State Decomposition::createState() {
   int64_t width =
       cast<RankedTensorType>(op.getValue().getType()).getShape().back();
-  OpFoldResult heads = queries.numHeads, count = queries.count;
-  Value acc = fill({heads, count, attr(width)}, 0.0);
+  SmallVector<OpFoldResult> rows{attr(numGroups), attr(headsPerTile),
+                                 attr(queriesPerGroup)};
+  SmallVector<OpFoldResult> lanes = rows;
+  lanes.push_back(attr(width));
+  Value acc = fill(lanes, 0.0);
   double infinity = std::numeric_limits<double>::infinity();
   if (!op.getSinks())
-    return {acc, fill({heads, count}, -infinity), fill({heads, count}, 0.0)};
-  Value sinks = extract(op.getSinks(), {queries.head}, {heads}, {});
-  Value init = tensor::EmptyOp::create(
-      builder, loc, ArrayRef<OpFoldResult>{heads, count}, sum);
+    return {acc, fill(rows, -infinity), fill(rows, 0.0)};
+  Value sinks = extract(op.getSinks(), {queries.head}, {queries.numHeads}, {});
+  Value init = tensor::EmptyOp::create(builder, loc, rows, sum);
   Value max = linalg::BroadcastOp::create(builder, loc, sinks, init,
-                                          ArrayRef<int64_t>{1})
+                                          ArrayRef<int64_t>{0, 2})
                   ->getResult(0);
-  return {acc, max, fill({heads, count}, 1.0)};
+  return {acc, max, fill(rows, 1.0)};
+}
+
+SmallVector<OpFoldResult> Decomposition::getGroupOffsets(Value tensor,
+                                                         Value number) {
+  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  SmallVector<OpFoldResult> offsets(rank, attr(0));
+  offsets[0] = number;
+  return offsets;
+}
+
+SmallVector<OpFoldResult> Decomposition::getGroupSizes(Value tensor) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  sizes[0] = attr(1);
+  return sizes;
+}
+
+/// A group's part of a tensor that has groups first.
+Value Decomposition::extractGroup(Value tensor, Value number) {
+  return extract(tensor, getGroupOffsets(tensor, number), getGroupSizes(tensor),
+                 {0});
+}
+
+Value Decomposition::insertGroup(Value tile, Value tensor, Value number) {
+  SmallVector<OpFoldResult> sizes = getGroupSizes(tensor);
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::InsertSliceOp::create(builder, loc, tile, tensor,
+                                       getGroupOffsets(tensor, number), sizes,
+                                       strides);
+}
+
+Decomposition::Group Decomposition::getGroup(Value number) {
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  Group group;
+  group.number = number;
+  group.first = apply(d0 * queriesPerGroup, {number});
+  group.count = numGroups == 1
+                    ? queries.count
+                    : clip(queriesPerGroup, group.first, queries.count);
+  group.place = add(place, toValue(group.first));
+  return group;
+}
+
+/// A loop over the groups that have queries, which carries a state.
+Decomposition::State
+Decomposition::forEachGroup(ValueRange state,
+                            function_ref<State(const Group &, State)> body) {
+  if (numGroups == 1)
+    return body(getGroup(constant(0)), State(state));
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  Value end = toValue(apply(d0.ceilDiv(queriesPerGroup), {queries.count}));
+  auto loop =
+      scf::ForOp::create(builder, loc, constant(0), end, constant(1), state);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  State next =
+      body(getGroup(loop.getInductionVar()), State(loop.getRegionIterArgs()));
+  scf::YieldOp::create(builder, loc, next);
+  return State(loop.getResults());
+}
+
+/// The queries as (groups, dim, rows), zeros where there are none.
+Value Decomposition::packQueries() {
+  Value rows = takeQueries();
+  auto type = cast<RankedTensorType>(rows.getType());
+  int64_t dim = type.getShape().back();
+  Value panels = tensor::EmptyOp::create(
+      builder, loc,
+      ArrayRef<int64_t>{numGroups, dim, headsPerTile, queriesPerGroup},
+      type.getElementType());
+  Value zero = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  panels = linalg::FillOp::create(builder, loc, zero, panels).getResult(0);
+  panels = forEachGroup(panels, [&](const Group &group, State state) -> State {
+    SmallVector<OpFoldResult> ones(4, attr(1));
+    Value mine = extract(rows, {attr(0), group.first, attr(0)},
+                         {attr(headsPerTile), group.count, attr(dim)}, {});
+    SmallVector<OpFoldResult> offsets{group.number, attr(0), attr(0), attr(0)},
+        sizes{attr(1), attr(dim), attr(headsPerTile), group.count};
+    Value init = extract(state[0], offsets, sizes, {0});
+    Value panel = linalg::TransposeOp::create(builder, loc, mine, init,
+                                              ArrayRef<int64_t>{2, 0, 1})
+                      ->getResult(0);
+    return {tensor::InsertSliceOp::create(builder, loc, panel, state[0],
+                                          offsets, sizes, ones)};
+  })[0];
+  return tensor::CollapseShapeOp::create(
+      builder, loc, panels, ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
+}
+
+/// The regions, which are not asked for queries that do not exist.
+void Decomposition::cloneRegions(OnlineAttentionOp tile) {
+  for (auto [from, to] :
+       {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
+        {&op.getWhere(), &tile.getWhere()}}) {
+    if (from->empty())
+      continue;
+    IRMapping mapping;
+    from->cloneInto(to, mapping);
+    if (isConstantIntValue(queries.count, numGroups * queriesPerGroup))
+      continue;
+    // The last two arguments are the query and the key.
+    Block &block = to->front();
+    Value query = block.getArgument(block.getNumArguments() - 2);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    Value clamped = arith::MinSIOp::create(builder, loc, query, lastPlace);
+    query.replaceAllUsesExcept(clamped, clamped.getDefiningOp());
+  }
+}
+
+/// A group's state after a tile of keys.
+Decomposition::State Decomposition::addTile(const Group &group, Value panels,
+                                            Value key, Value value,
+                                            Value firstKey, Value end,
+                                            OpFoldResult count, State state) {
+  Value panel = extractGroup(panels, group.number);
+  Value rows = transpose(builder, loc, panel, {1, 0});
+  auto type = cast<RankedTensorType>(rows.getType());
+  Value query = tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({headsPerTile, queriesPerGroup, type.getDimSize(1)},
+                            type.getElementType()),
+      rows, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+  State mine;
+  for (Value part : state)
+    mine.push_back(extractGroup(part, group.number));
+  SmallVector<Type> types(ValueRange(mine).getTypes());
+  auto tile = OnlineAttentionOp::create(
+      builder, loc, types, batch, head, group.place, firstKey,
+      /*num_keys=*/hasRest ? end : Value(), query, key, value,
+      takeMask(group, firstKey, count), mine,
+      builder.getF64FloatAttr(op.getScoreScale()), op.getWindowLeftAttr(),
+      op.getWindowRightAttr(), op.getCausalAttr());
+  cloneRegions(tile);
+  State next;
+  for (auto [part, result] : llvm::zip_equal(state, tile.getResults()))
+    next.push_back(insertGroup(result, part, group.number));
+  return next;
 }
 
 /// The state after a tile of keys.
-Decomposition::State Decomposition::addKeys(OpBuilder &nested, Value query,
-                                            Value firstKey, Value end,
-                                            ValueRange state) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(nested.getInsertionBlock(),
-                            nested.getInsertionPoint());
-  OpFoldResult count = clip(keysPerTile, firstKey, end);
+Decomposition::State Decomposition::addKeys(Value panels, Value firstKey,
+                                            Value end, ValueRange state) {
+  OpFoldResult count =
+      hasRest ? clip(keysPerTile, firstKey, end) : attr(keysPerTile);
   Value key = takeKeys(op.getKey(), firstKey, count);
   Value value = takeKeys(op.getValue(), firstKey, count);
   RowTransform transform =
@@ -533,77 +743,143 @@ Decomposition::State Decomposition::addKeys(OpBuilder &nested, Value query,
     positions = takePositions(op.getKeyPositions(), transform.rotation,
                               op.arePackedKeys(), keyStart, firstKey, count);
   key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
-  auto tile = OnlineAttentionOp::create(
-      builder, loc, state.getTypes(), batch, head, place, firstKey,
-      /*num_keys=*/Value(), query, key, value, takeMask(firstKey, count), state,
-      builder.getF64FloatAttr(op.getScoreScale()), op.getWindowLeftAttr(),
-      op.getWindowRightAttr(), op.getCausalAttr());
-  for (auto [from, to] :
-       {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
-        {&op.getWhere(), &tile.getWhere()}}) {
-    IRMapping mapping;
-    from->cloneInto(to, mapping);
-  }
-  return State(tile.getResults());
+  auto padRows = [&](Value rows) {
+    auto type = cast<RankedTensorType>(rows.getType());
+    return pad(rows, {keysPerTile, type.getDimSize(1)});
+  };
+  key = padRows(key);
+  value = padRows(value);
+  return forEachGroup(state, [&](const Group &group, State before) -> State {
+    auto addAll = [&]() -> State {
+      return addTile(group, panels, key, value, firstKey, end, count, before);
+    };
+    Value isSeen = createIsSeen(group, firstKey);
+    if (numGroups == 1 || !isSeen)
+      return addAll();
+    SmallVector<Type> types(ValueRange(before).getTypes());
+    auto branch = scf::IfOp::create(builder, loc, types, isSeen,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, addAll());
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, before);
+    return State(branch.getResults());
+  });
+}
+
+/// Whether masks by place leave keys of the tile to queries of the group; null
+/// if there are no such masks.
+Value Decomposition::createIsSeen(const Group &group, Value firstKey) {
+  Value lastPlaceOfGroup = add(group.place, constant(queriesPerGroup - 1));
+  Value lastKey = add(firstKey, constant(keysPerTile - 1));
+  Value isSeen;
+  // Distances, since a place less a window could wrap.
+  auto require = [&](Value from, Value to, int64_t most) {
+    Value isNear = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, sub(from, to), constant(most));
+    isSeen = isSeen ? Value(arith::AndIOp::create(builder, loc, isSeen, isNear))
+                    : isNear;
+  };
+  if (op.getCausal())
+    require(firstKey, lastPlaceOfGroup, 0);
+  if (std::optional<int64_t> left = op.getWindowLeft())
+    require(group.place, lastKey, *left);
+  if (std::optional<int64_t> right = op.getWindowRight())
+    require(firstKey, lastPlaceOfGroup, *right);
+  return isSeen;
+}
+
+/// Quotients, or logarithms of sums, of a group, in the layout of `init`.
+Value Decomposition::createResult(Value part, Value sums, Value init,
+                                  bool isOutput) {
+  // Loops are heads, queries and, for the output, lanes.
+  int64_t rank = isOutput ? 3 : 2;
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  AffineMap row = all.getSubMap({0, 1});
+  SmallVector<unsigned> order{0, 1, 2};
+  order.resize(rank);
+  if (op.getQueryLayout() == HeadLayout::TokenMajor)
+    std::swap(order[0], order[1]);
+  Type element = getElementTypeOrSelf(init.getType());
+  auto body = [&](OpBuilder &b, Location l, ValueRange args) {
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, l, b.getFloatAttr(sum, value));
+    };
+    Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
+                                         args[1], constant(0.0));
+    Value result;
+    if (isOutput) {
+      result = arith::DivFOp::create(b, l, args[0], args[1]);
+      result = arith::SelectOp::create(b, l, isZero, constant(0.0), result);
+      if (element != sum)
+        result = arith::TruncFOp::create(b, l, element, result);
+    } else {
+      Value log = math::LogOp::create(b, l, args[1]);
+      result = arith::AddFOp::create(b, l, args[0], log);
+      // A row that has seen nothing but its sink has that to the bit, minus
+      // zero too; a row that has seen nothing, minus infinity.
+      Value isOne = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
+                                          args[1], constant(1.0));
+      Value isMaximum = arith::OrIOp::create(b, l, isZero, isOne);
+      result = arith::SelectOp::create(b, l, isMaximum, args[0], result);
+    }
+    linalg::YieldOp::create(b, l, result);
+  };
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange{part, sums}, init,
+             ArrayRef<AffineMap>{isOutput ? all : row, row,
+                                 all.getSubMap(order)},
+             SmallVector<utils::IteratorType>(rank,
+                                              utils::IteratorType::parallel),
+             body)
+      .getResult(0);
 }
 
 /// The quotients, and the logarithms of the sums, in the outputs' layout.
 void Decomposition::insertResults(ValueRange state, ValueRange outputs,
                                   scf::InParallelOp terminator) {
   bool isPacked = op.arePackedQueries();
-  bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   SmallVector<int64_t> dropped;
   if (!isPacked)
     dropped.push_back(0);
+  bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
     SmallVector<OpFoldResult> offsets, sizes;
     getSlice(output, op.getQueryLayout(), isPacked, queryStart, queries,
              /*withLanes=*/isOutput, offsets, sizes);
     Value init = extract(output, offsets, sizes, dropped);
-    // Loops are heads, queries and, for the output, lanes.
-    int64_t rank = isOutput ? 3 : 2;
-    AffineMap all = builder.getMultiDimIdentityMap(rank);
-    AffineMap row = all.getSubMap({0, 1});
-    SmallVector<unsigned> order{0, 1, 2};
-    order.resize(rank);
-    if (isTokenMajor)
-      std::swap(order[0], order[1]);
-    AffineMap outputMap = all.getSubMap(order);
-    Type element = getElementTypeOrSelf(output.getType());
-    auto body = [&](OpBuilder &b, Location l, ValueRange args) {
-      auto constant = [&](double value) -> Value {
-        return arith::ConstantOp::create(b, l, b.getFloatAttr(sum, value));
-      };
-      Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
-                                           args[1], constant(0.0));
-      Value result;
-      if (isOutput) {
-        result = arith::DivFOp::create(b, l, args[0], args[1]);
-        result = arith::SelectOp::create(b, l, isZero, constant(0.0), result);
-        if (element != sum)
-          result = arith::TruncFOp::create(b, l, element, result);
-      } else {
-        Value log = math::LogOp::create(b, l, args[1]);
-        result = arith::AddFOp::create(b, l, args[0], log);
-        // A row that has seen nothing but its sink has that to the bit, minus
-        // zero too; a row that has seen nothing, minus infinity.
-        Value isOne = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
-                                            args[1], constant(1.0));
-        Value isMaximum = arith::OrIOp::create(b, l, isZero, isOne);
-        result = arith::SelectOp::create(b, l, isMaximum, args[0], result);
-      }
-      linalg::YieldOp::create(b, l, result);
-    };
     Value result =
-        linalg::GenericOp::create(
-            builder, loc, init.getType(),
-            ValueRange{state[isOutput ? 0 : 1], state[2]}, init,
-            ArrayRef<AffineMap>{isOutput ? all : row, row, outputMap},
-            SmallVector<utils::IteratorType>(rank,
-                                             utils::IteratorType::parallel),
-            body)
-            .getResult(0);
+        forEachGroup(init, [&](const Group &group, State all) -> State {
+          // The group's tokens of the task's.
+          auto getSizes = [&](bool withLanes) {
+            SmallVector<OpFoldResult> result{attr(headsPerTile), group.count};
+            if (withLanes)
+              result.push_back(sizes.back());
+            return result;
+          };
+          auto take = [&](Value tensor) {
+            bool hasLanes =
+                cast<RankedTensorType>(tensor.getType()).getRank() == 3;
+            SmallVector<OpFoldResult> mine = getSizes(hasLanes);
+            SmallVector<OpFoldResult> zeros(mine.size(), attr(0));
+            return extract(tensor, zeros, mine, {});
+          };
+          Value part =
+              take(extractGroup(state[isOutput ? 0 : 1], group.number));
+          Value sums = take(extractGroup(state[2], group.number));
+          SmallVector<OpFoldResult> mine = getSizes(isOutput);
+          SmallVector<OpFoldResult> at(mine.size(), attr(0)),
+              ones(mine.size(), attr(1));
+          if (isTokenMajor)
+            std::swap(mine[0], mine[1]);
+          at[isTokenMajor ? 0 : 1] = group.first;
+          Value result =
+              createResult(part, sums, extract(all[0], at, mine, {}), isOutput);
+          return {tensor::InsertSliceOp::create(builder, loc, result, all[0],
+                                                at, mine, ones)};
+        })[0];
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(terminator.getBody());
     SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
@@ -616,22 +892,25 @@ ValueRange Decomposition::decompose() {
   chooseTiles();
   AffineExpr d0 = builder.getAffineDimExpr(0);
   OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
-  OpFoldResult tilesOfQueries = apply(d0.ceilDiv(queriesPerTile), {numQueries});
+  OpFoldResult tilesOfQueries =
+      apply(d0.ceilDiv(numGroups * queriesPerGroup), {numQueries});
   auto forall = scf::ForallOp::create(
       builder, loc,
       ArrayRef<OpFoldResult>{numBatch, tilesOfHeads, tilesOfQueries},
       op.getInits(), /*mapping=*/std::nullopt);
   builder.setInsertionPoint(forall.getTerminator());
   findTile(forall.getInductionVars());
-  Value query = takeQueries();
+  Value panels = packQueries();
   auto [begin, end] = findKeyRange();
-  auto loop = scf::ForOp::create(
-      builder, loc, begin, end, constant(keysPerTile), createState(),
-      [&, end = end](OpBuilder &nested, Location, Value firstKey,
-                     ValueRange state) {
-        State next = addKeys(nested, query, firstKey, end, state);
-        scf::YieldOp::create(nested, loc, next);
-      });
+  auto loop = scf::ForOp::create(builder, loc, begin, end,
+                                 constant(keysPerTile), createState());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(
+        builder, loc,
+        addKeys(panels, loop.getInductionVar(), end, loop.getRegionIterArgs()));
+  }
   insertResults(loop.getResults(), forall.getRegionIterArgs(),
                 forall.getTerminator());
   return forall.getResults();
@@ -653,18 +932,20 @@ struct PosencDecomposeAttentionPass
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
       constexpr int64_t most = 1 << 20;
-      if (rowsPerTile < 1 || keysPerTile < 1 || rowsPerTile > most ||
-          keysPerTile > most) {
-        op.emitOpError() << "cannot be cut into tiles of "
-                         << rowsPerTile.getValue() << " rows and "
+      if (llvm::any_of(
+              ArrayRef<int64_t>{rowsPerGroup, groupsPerTask, keysPerTile},
+              [](int64_t size) { return size < 1 || size > most; })) {
+        op.emitOpError() << "cannot be cut into tasks of "
+                         << groupsPerTask.getValue() << " groups of "
+                         << rowsPerGroup.getValue() << " rows, and tiles of "
                          << keysPerTile.getValue() << " keys";
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
       normAllHeads(rewriter, op);
-      rewriter.replaceOp(
-          op,
-          Decomposition(rewriter, op, rowsPerTile, keysPerTile).decompose());
+      rewriter.replaceOp(op, Decomposition(rewriter, op, rowsPerGroup,
+                                           groupsPerTask, keysPerTile)
+                                 .decompose());
     }
   }
 };

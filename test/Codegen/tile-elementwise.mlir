@@ -97,6 +97,30 @@ func.func @columns(%x: tensor<?x?xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
+// Sums of few columns are vectors that the loop over rows carries.
+// CHECK-LABEL: func.func @few_columns(
+// CHECK:         scf.for
+// CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args({{.*}}) -> (vector<32xf32>)
+// CHECK-NEXT:        vector.transfer_read
+// CHECK:             arith.addf {{.*}} : vector<32xf32>
+// CHECK-NEXT:        scf.yield
+func.func @few_columns(%x: tensor<5x?x32xf32>, %o: tensor<5x32xf32>) -> tensor<5x32xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %n = tensor.dim %x, %c1 : tensor<5x?x32xf32>
+  %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%a = %o) -> tensor<5x32xf32> {
+    %s = tensor.extract_slice %x[%i, 0, 0] [1, %n, 32] [1, 1, 1] : tensor<5x?x32xf32> to tensor<?x32xf32>
+    %d = tensor.extract_slice %a[%i, 0] [1, 32] [1, 1] : tensor<5x32xf32> to tensor<32xf32>
+    %t = linalg.reduce { arith.addf } ins(%s : tensor<?x32xf32>) outs(%d : tensor<32xf32>) dimensions = [0]
+    %u = tensor.insert_slice %t into %a[%i, 0] [1, 32] [1, 1] : tensor<32xf32> into tensor<5x32xf32>
+    scf.yield %u : tensor<5x32xf32>
+  }
+  return %r : tensor<5x32xf32>
+}
+
+// -----
+
 // Rows of both sides are vectors: squares are transposed.
 // CHECK-LABEL: func.func @transpose(
 // CHECK:         vector.transfer_read {{.*}} vector<16x16xf32>

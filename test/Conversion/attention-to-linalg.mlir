@@ -9,44 +9,51 @@
 // RUN: posenc-opt %s --convert-posenc-attention-to-linalg --split-input-file \
 // RUN:   --mlir-print-local-scope | FileCheck %s
 
+// Heads and queries are rows; scores are (keys, rows).
 // CHECK-LABEL: func.func @plain(
 // CHECK-SAME:    %[[Q:.*]]: tensor<4x?x16xf16>, %[[K:.*]]: tensor<?x16xf16>, %[[V:.*]]: tensor<?x8xf16>, %[[I:.*]]: index, %[[ACC:.*]]: tensor<4x?x8xf32>, %[[MAX:.*]]: tensor<4x?xf32>, %[[SUM:.*]]: tensor<4x?xf32>)
+// CHECK-DAG:     %[[ROWACC:.*]] = tensor.collapse_shape %[[ACC]] {{\[\[}}0, 1], [2]]
+// CHECK-DAG:     %[[ROWMAX:.*]] = tensor.collapse_shape %[[MAX]] {{\[\[}}0, 1]]
+// CHECK-DAG:     %[[ROWSUM:.*]] = tensor.collapse_shape %[[SUM]] {{\[\[}}0, 1]]
 // Products, summed in f32:
 // CHECK:         %[[ROWS:.*]] = tensor.collapse_shape %[[Q]] {{\[\[}}0, 1], [2]]
-// CHECK:         %[[PRODUCT:.*]] = linalg.generic
+// CHECK:         %[[DOTS:.*]] = linalg.generic
 // CHECK-SAME:      affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>
-// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[ROWS]], %[[K]] :
+// CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[K]], %[[ROWS]] :
 // CHECK-COUNT-2:   arith.extf %{{.*}} : f16 to f32
-// CHECK:         %[[DOTS:.*]] = tensor.expand_shape %[[PRODUCT]] {{\[\[}}0, 1], [2]]
 // Neither scale nor masks: the scores are the products.
 // CHECK:         %[[MAXIMA:.*]] = linalg.generic
-// CHECK-SAME:      ins(%[[DOTS]] :
-// CHECK:           arith.maximumf
-// CHECK:         %[[NEXT:.*]]:2 = linalg.generic
-// CHECK-SAME:      ins(%[[MAXIMA]] : {{.*}}) outs(%{{.*}}, %[[MAX]] :
-// CHECK:           %[[M:.*]] = arith.maximumf
+// CHECK-SAME:      iterator_types = ["reduction", "parallel"]} ins(%[[DOTS]] :
+// CHECK:           %[[GREATER:.*]] = arith.cmpf ogt, %[[X:.*]], %[[Y:.*]] : f32
+// CHECK:           arith.select %[[GREATER]], %[[X]], %[[Y]]
+// CHECK:         %[[NEXT:.*]]:3 = linalg.generic
+// CHECK-SAME:      ins(%[[MAXIMA]] : {{.*}}) outs(%{{.*}}, %{{.*}}, %[[ROWMAX]] :
+// CHECK:           %[[M:.*]] = arith.select
 // CHECK:           math.exp
 // CHECK:           %[[NONE:.*]] = arith.cmpf oeq, %[[M]]
 // CHECK:           arith.select %[[NONE]]
+// CHECK:           arith.select %[[NONE]], %{{.*}}, %[[M]]
 // CHECK:         %[[P:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[NEXT]]#1 : {{.*}}) outs(%[[DOTS]] :
-// CHECK:           arith.select
 // CHECK:           math.exp
 // CHECK:         %[[PSUM:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[P]] :
 // CHECK:           arith.addf
+// CHECK:         %[[NEWSUM:.*]] = linalg.generic
+// CHECK-SAME:      ins(%[[NEXT]]#0, %[[PSUM]] : {{.*}}) outs(%[[ROWSUM]] :
 // All keys take part: a product of matrices.
-// CHECK:         %[[PROWS:.*]] = tensor.collapse_shape %[[P]]
 // CHECK:         %[[VALUES:.*]] = linalg.generic
-// CHECK-SAME:      iterator_types = ["parallel", "reduction", "parallel"]} ins(%[[PROWS]], %[[V]] :
+// CHECK-SAME:      affine_map<(d0, d1, d2) -> (d1, d0)>, affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-SAME:      iterator_types = ["parallel", "reduction", "parallel"]} ins(%[[P]], %[[V]] :
 // CHECK:           arith.mulf
 // CHECK-NEXT:      arith.addf
-// CHECK:         %[[PV:.*]] = tensor.expand_shape %[[VALUES]]
-// CHECK:         %[[NEWSUM:.*]] = linalg.generic
-// CHECK-SAME:      ins(%[[NEXT]]#0, %[[PSUM]] : {{.*}}) outs(%[[SUM]] :
 // CHECK:         %[[NEWACC:.*]] = linalg.generic
-// CHECK-SAME:      ins(%[[NEXT]]#0, %[[PV]] : {{.*}}) outs(%[[ACC]] :
-// CHECK:         return %[[NEWACC]], %[[NEXT]]#1, %[[NEWSUM]]
+// CHECK-SAME:      ins(%[[NEXT]]#0, %[[VALUES]] : {{.*}}) outs(%[[ROWACC]] :
+// CHECK:           math.fma
+// CHECK:         %[[R0:.*]] = tensor.expand_shape %[[NEWACC]]
+// CHECK:         %[[R1:.*]] = tensor.expand_shape %[[NEXT]]#2
+// CHECK:         %[[R2:.*]] = tensor.expand_shape %[[NEWSUM]]
+// CHECK:         return %[[R0]], %[[R1]], %[[R2]]
 func.func @plain(%q: tensor<4x?x16xf16>, %k: tensor<?x16xf16>, %v: tensor<?x8xf16>, %i: index, %acc: tensor<4x?x8xf32>, %max: tensor<4x?xf32>, %sum: tensor<4x?xf32>) -> (tensor<4x?x8xf32>, tensor<4x?xf32>, tensor<4x?xf32>) {
   %r:3 = posenc.online_attention at(%i, %i, %i, %i)
     ins(%q, %k, %v : tensor<4x?x16xf16>, tensor<?x16xf16>, tensor<?x8xf16>)
@@ -56,35 +63,53 @@ func.func @plain(%q: tensor<4x?x16xf16>, %k: tensor<?x16xf16>, %v: tensor<?x8xf1
 
 // -----
 
-// Scale, region, mask and places in one generic. A tile that exceeds the keys
-// is cut. A size of 1 of the mask is no loop.
+// Scale, region and mask in one generic, with heads and queries apart; a size
+// of 1 of the mask is no loop. Keys that no query sees are cut off, in steps of
+// 8, and regions are not asked for keys that do not exist. Masks by place follow
+// where they take a key out.
 // CHECK-LABEL: func.func @masked(
-// CHECK-SAME:    %[[Q:.*]]: tensor<2x3x16xf64>, %[[K:.*]]: tensor<8x16xf64>, %[[MASK:.*]]: tensor<1x3x8xf64>, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[N:.*]]: index,
-// CHECK:         %[[REST:.*]] = arith.subi %[[N]], %[[J]]
-// CHECK:         %[[COUNT:.*]] = affine.min
-// CHECK:         tensor.extract_slice %[[K]][0, 0] [%[[COUNT]], 16]
-// CHECK:         tensor.extract_slice %[[MASK]][0, 0, 0] [1, 3, %[[COUNT]]]
+// CHECK-SAME:    %[[Q:.*]]: tensor<2x3x16xf64>, %[[K:.*]]: tensor<16x16xf64>, %[[MASK:.*]]: tensor<1x3x16xf64>, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[N:.*]]: index,
+// CHECK:         %[[AFTER:.*]] = arith.addi %[[I]], %c3
+// CHECK:         %[[CAUSAL:.*]] = arith.subi %[[AFTER]], %[[J]]
+// CHECK:         %[[VALID:.*]] = arith.subi %[[N]], %[[J]]
+// CHECK:         %[[BEGIN:.*]] = affine.apply affine_map<()[s0] -> (s0 floordiv 8)>
+// CHECK:         %[[END:.*]] = affine.apply affine_map<()[s0] -> (s0 ceildiv 8)>
+// CHECK:         %[[STEPS:.*]] = affine.min affine_map<()[s0] -> (s0, 2)>
+// CHECK:         %[[FIRST:.*]] = affine.apply affine_map<()[s0] -> (s0 * 8)>
+// CHECK:         %[[COUNT:.*]] = affine.apply affine_map<()[s0] -> (s0 * 8)>()[%[[STEPS]]]
+// CHECK:         %[[KEYS:.*]] = tensor.extract_slice %[[K]][%[[FIRST]], 0] [%[[COUNT]], 16]
+// CHECK:         tensor.extract_slice %[[MASK]][0, 0, %[[FIRST]]] [1, 3, %[[COUNT]]]
+// CHECK:         %[[J1:.*]] = arith.addi %[[J]], %[[FIRST]]
 // CHECK:         %[[CUT:.*]] = tensor.extract_slice %{{.*}} : tensor<1x3x?xf64> to tensor<3x?xf64>
-// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]
-// CHECK-SAME:      ins(%[[CUT]] : tensor<3x?xf64>)
-// CHECK:         ^bb0(%[[ADDED:.*]]: f64, %[[DOT:.*]]: f64):
+// CHECK:         %[[SPLIT:.*]] = tensor.expand_shape %{{.*}} : tensor<?x6xf64> into tensor<?x2x3xf64>
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d2, d0)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]
+// CHECK-SAME:      ins(%[[CUT]], %[[SPLIT]] :
+// CHECK:         ^bb0(%[[ADDED:.*]]: f64, %[[DOT:.*]]: f64, %{{.*}}: f64):
 // CHECK-DAG:       %[[HEAD:.*]] = arith.addi %[[H]], %{{.*}}
 // CHECK-DAG:       %[[QUERY:.*]] = arith.addi %[[I]], %{{.*}}
-// CHECK-DAG:       %[[KEY:.*]] = arith.addi %[[J]], %{{.*}}
+// CHECK-DAG:       %[[KEY:.*]] = arith.addi %[[J1]], %{{.*}}
+// CHECK:           %[[LAST:.*]] = arith.subi %[[N]], %c1
+// CHECK:           arith.minsi %[[KEY]], %[[LAST]]
 // CHECK:           %[[SCALED:.*]] = arith.mulf %[[DOT]], %cst{{.*}}
 // CHECK:           tensor.extract %{{.*}}[%[[HEAD]]] : tensor<2xf64>
 // CHECK:           %[[BIASED:.*]] = arith.addf %[[SCALED]],
 // CHECK:           arith.addf %[[BIASED]], %[[ADDED]]
-// CHECK:           %[[AFTER:.*]] = arith.subi %[[KEY]], %[[QUERY]]
-// CHECK:           arith.cmpi sle, %[[AFTER]], %c0
-// CHECK:           %[[BEFORE:.*]] = arith.subi %[[QUERY]], %[[KEY]]
-// CHECK:           arith.cmpi sle, %[[BEFORE]], %c5
-// CHECK:           arith.andi
 // CHECK:           arith.cmpi ne, %[[QUERY]], %[[B]]
 // CHECK:           arith.select
-func.func @masked(%q: tensor<2x3x16xf64>, %k: tensor<8x16xf64>, %mask: tensor<1x3x8xf64>, %b: index, %h: index, %i: index, %j: index, %n: index, %acc: tensor<2x3x16xf64>, %max: tensor<2x3xf64>, %sum: tensor<2x3xf64>) -> (tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>) {
+// CHECK:         scf.if
+// CHECK:           linalg.generic
+// CHECK:             %[[TO:.*]] = arith.addi %[[I]],
+// CHECK:             %[[FROM:.*]] = arith.addi %[[J1]],
+// CHECK:             %[[LATER:.*]] = arith.subi %[[FROM]], %[[TO]]
+// CHECK:             arith.cmpi sle, %[[LATER]], %c0
+// CHECK:             %[[EARLIER:.*]] = arith.subi %[[TO]], %[[FROM]]
+// CHECK:             arith.cmpi sle, %[[EARLIER]], %c5
+// CHECK:             %[[BEYOND:.*]] = arith.subi %[[FROM]], %[[N]]
+// CHECK:             arith.cmpi sle, %[[BEYOND]], %c-1
+// CHECK:             arith.select
+func.func @masked(%q: tensor<2x3x16xf64>, %k: tensor<16x16xf64>, %mask: tensor<1x3x16xf64>, %b: index, %h: index, %i: index, %j: index, %n: index, %acc: tensor<2x3x16xf64>, %max: tensor<2x3xf64>, %sum: tensor<2x3xf64>) -> (tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>) {
   %r:3 = posenc.online_attention causal window_left = 5 scale = 0.5 at(%b, %h, %i, %j) keys(%n)
-    ins(%q, %k, %k : tensor<2x3x16xf64>, tensor<8x16xf64>, tensor<8x16xf64>) mask(%mask : tensor<1x3x8xf64>)
+    ins(%q, %k, %k : tensor<2x3x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) mask(%mask : tensor<1x3x16xf64>)
     outs(%acc, %max, %sum : tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
     score(%s, %b0, %h0, %i0, %j0) {
       %bias = posenc.alibi(%h0, %i0, %j0) heads = 2 : f64
@@ -151,25 +176,31 @@ func.func @no_keys(%q: tensor<1x4x8xf32>, %k: tensor<0x8xf32>, %i: index, %n: in
 
 // -----
 
-// Where all keys of the tile are before the first query, values are a product
-// of matrices; else weights of 0 are skipped.
+// Where all values are finite, which no loop around the tile changes, they are a
+// product of matrices; else weights of 0 are skipped.
 // CHECK-LABEL: func.func @causal(
-// CHECK-SAME:    %[[I:[a-z0-9]*]]: index, %[[J:[a-z0-9]*]]: index
-// CHECK:         %[[SUM:.*]] = arith.addi %[[J]], %c8
-// CHECK:         %[[LAST:.*]] = arith.subi %[[SUM]], %c1
-// CHECK:         %[[DISTANCE:.*]] = arith.subi %[[LAST]], %[[I]]
-// CHECK:         %[[BEFORE:.*]] = arith.cmpi sle, %[[DISTANCE]], %c0
-// CHECK:         %[[ALL:.*]] = arith.andi %true, %[[BEFORE]]
-// CHECK:         scf.if %[[ALL]]
-// CHECK:           linalg.generic
-// CHECK-NOT:         arith.cmpf
-// CHECK:         } else {
-// CHECK:           linalg.generic
-// CHECK:             arith.cmpf oeq
-func.func @causal(%q: tensor<2x3x16xf64>, %k: tensor<8x16xf64>, %i: index, %j: index, %acc: tensor<2x3x16xf64>, %max: tensor<2x3xf64>, %sum: tensor<2x3xf64>) -> tensor<2x3x16xf64> {
+// CHECK-SAME:    %[[K:[a-z0-9]*]]: tensor<8x16xf64>
+// CHECK:         %[[COLUMNS:.*]] = linalg.generic
+// CHECK-SAME:      iterator_types = ["reduction", "parallel"]} ins(%[[K]] :
+// CHECK:           arith.mulf %{{.*}}, %[[ZERO:.*]] : f64
+// CHECK:         linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%[[COLUMNS]] :
+// CHECK:         %[[FINITE:.*]] = arith.cmpf oeq
+// CHECK:         scf.for
+// CHECK:           scf.if %[[FINITE]]
+// CHECK:             linalg.generic
+// CHECK-NOT:           arith.cmpf
+// CHECK:           } else {
+// CHECK:             linalg.generic
+// CHECK:               arith.cmpf oeq
+func.func @causal(%q: tensor<2x3x16xf64>, %k: tensor<8x16xf64>, %j: index, %acc: tensor<2x3x16xf64>, %max: tensor<2x3xf64>, %sum: tensor<2x3xf64>) -> tensor<2x3x16xf64> {
   %c0 = arith.constant 0 : index
-  %r:3 = posenc.online_attention causal at(%c0, %c0, %i, %j)
-    ins(%q, %k, %k : tensor<2x3x16xf64>, tensor<8x16xf64>, tensor<8x16xf64>)
-    outs(%acc, %max, %sum : tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
+  %c3 = arith.constant 3 : index
+  %c12 = arith.constant 12 : index
+  %r:3 = scf.for %i = %c0 to %c12 step %c3 iter_args(%a = %acc, %m = %max, %s = %sum) -> (tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>) {
+    %n:3 = posenc.online_attention causal at(%c0, %c0, %i, %j)
+      ins(%q, %k, %k : tensor<2x3x16xf64>, tensor<8x16xf64>, tensor<8x16xf64>)
+      outs(%a, %m, %s : tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
+    scf.yield %n#0, %n#1, %n#2 : tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>
+  }
   return %r#0 : tensor<2x3x16xf64>
 }

@@ -13,13 +13,17 @@
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{except-vectors=true})' \
 // RUN:   --split-input-file | FileCheck %s --check-prefix=VECTORS
 
-// ROWS: error: 'posenc.attention' op cannot be cut into tiles of 0 rows and 32 keys
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{groups=3},canonicalize,cse)' \
+// RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s --check-prefix=GROUPS
+
+// ROWS: error: 'posenc.attention' op cannot be cut into tasks of 1 groups of 0 rows, and tiles of 32 keys
 // RUN: not posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{rows=9223372036854775807})' \
 // RUN:   2>&1 | FileCheck %s --check-prefix=MOST
-// MOST: error: 'posenc.attention' op cannot be cut into tiles of 9223372036854775807 rows and 32 keys
+// MOST: error: 'posenc.attention' op cannot be cut into tasks of 1 groups of 9223372036854775807 rows, and tiles of 32 keys
 
-// Four heads of a key head and four queries are a tile. Loops of keys go from
-// the first that the window leaves to the last that causality leaves.
+// Four heads of a key head and four queries are a group, and a task. Loops of
+// keys go from the first that the window leaves to the last that causality
+// leaves; tiles of them end in zeros.
 // CHECK-LABEL: func.func @rotated(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x?x8x64xf32>, %[[K:.*]]: tensor<?x?x2x64xf32>, %[[V:.*]]: tensor<?x?x2x64xf32>, %[[P:.*]]: tensor<?x?xi64>, %[[O:.*]]: tensor
 // CHECK-DAG:     %[[B:.*]] = tensor.dim %[[Q]], %c0
@@ -36,6 +40,8 @@
 // CHECK:           linalg.transpose
 // CHECK:           tensor.extract_slice %[[P]][%[[I]], %[[FIRST]]] [1, %[[COUNT]]]
 // CHECK:           %[[ROTATED:.*]] = posenc.rope half {{.*}} dims = [1]
+// CHECK:           %[[MINE:.*]] = tensor.extract_slice %[[ROTATED]][0, 0, 0] [4, %[[COUNT]], 64]
+// CHECK:           linalg.transpose ins(%[[MINE]] : {{.*}}) outs(%{{.*}} : tensor<64x4x?xf32>) permutation = [2, 0, 1]
 // CHECK:           %[[BEYOND:.*]] = arith.addi %[[PLACE]], %[[COUNT]]
 // CHECK:           %[[END:.*]] = arith.minsi %[[LK]], %[[BEYOND]]
 // CHECK:           %[[LEFT:.*]] = arith.subi %[[PLACE]], %c5
@@ -45,13 +51,44 @@
 // CHECK:             tensor.extract_slice %[[K]][%[[I]], %[[J]], %[[G]], 0] [1, %[[KEYS]], 1, 64]
 // CHECK:             tensor.extract_slice %[[V]][%[[I]], %[[J]], %[[G]], 0] [1, %[[KEYS]], 1, 64]
 // CHECK:             posenc.rope half {{.*}} dims = [0]
-// CHECK:             posenc.online_attention causal window_left = 5 scale = 1.250000e-01 at(%[[I]], %[[HEAD]], %[[PLACE]], %[[J]]) ins(%[[ROTATED]],
+// CHECK:             %[[KREST:.*]] = linalg.fill
+// CHECK:             %[[KZEROS:.*]] = tensor.insert_slice %[[KREST]] into
+// CHECK:             %[[KTILE:.*]] = tensor.insert_slice %{{.*}} into %[[KZEROS]][0, 0] [%{{.*}}, 64]
+// CHECK:             %[[VREST:.*]] = linalg.fill
+// CHECK:             %[[VZEROS:.*]] = tensor.insert_slice %[[VREST]] into
+// CHECK:             %[[VTILE:.*]] = tensor.insert_slice %{{.*}} into %[[VZEROS]][0, 0] [%{{.*}}, 64]
+// CHECK:             %[[QTILE:.*]] = tensor.expand_shape {{.*}} : tensor<16x64xf32> into tensor<4x4x64xf32>
+// CHECK:             posenc.online_attention causal window_left = 5 scale = 1.250000e-01 at(%[[I]], %[[HEAD]], %[[PLACE]], %[[J]]) keys(%[[END]]) ins(%[[QTILE]], %[[KTILE]], %[[VTILE]] :
 // CHECK:           %[[DEST:.*]] = tensor.extract_slice %[[OUT]][%[[I]], %[[FIRST]], %[[HEAD]], 0] [1, %[[COUNT]], 4, 64]
-// CHECK:           linalg.generic {{.*}} outs(%[[DEST]] :
+// CHECK:           %[[PART:.*]] = tensor.extract_slice %[[DEST]][0, 0, 0] [%[[COUNT]], 4, 64]
+// CHECK:           linalg.generic {{.*}} outs(%[[PART]] :
 // CHECK:             arith.divf
 // CHECK:           tensor.parallel_insert_slice
 // VECTORS-LABEL: func.func @rotated(
 // VECTORS:         posenc.attention
+
+// Each tile of keys serves several groups, but for those that do not see it.
+// GROUPS-LABEL: func.func @rotated(
+// GROUPS:         scf.forall
+// GROUPS:           %[[COUNT:.*]] = affine.min affine_map<(d0)[s0] -> (d0 * -12 + s0, 12)>
+// GROUPS:           %[[GROUPS:.*]] = affine.apply affine_map<(d0) -> (d0 ceildiv 4)>(%[[COUNT]])
+// GROUPS:           scf.for %{{.*}} = %c0 to %[[GROUPS]]
+// GROUPS:             linalg.transpose
+// GROUPS:           scf.for %[[J:[a-z0-9]+]] = {{.*}} step %c32
+// GROUPS:             posenc.rope
+// GROUPS:             scf.for %[[G:[a-z0-9]+]] = %c0 to %[[GROUPS]]
+// GROUPS:               %[[FIRST:.*]] = affine.apply affine_map<(d0) -> (d0 * 4)>(%[[G]])
+// GROUPS:               %[[PLACE:.*]] = arith.addi %{{.*}}, %[[FIRST]]
+// GROUPS:               %[[LAST:.*]] = arith.addi %[[PLACE]], %c3
+// GROUPS:               %[[END:.*]] = arith.addi %[[J]], %c31
+// GROUPS:               %[[AFTER:.*]] = arith.subi %[[J]], %[[LAST]]
+// GROUPS:               arith.cmpi sle, %[[AFTER]], %c0
+// GROUPS:               %[[BEFORE:.*]] = arith.subi %[[PLACE]], %[[END]]
+// GROUPS:               arith.cmpi sle, %[[BEFORE]], %c5
+// GROUPS:               scf.if
+// GROUPS:                 posenc.online_attention {{.*}} at(%{{.*}}, %{{.*}}, %[[PLACE]], %[[J]])
+// GROUPS:           scf.for %{{.*}} = %c0 to %[[GROUPS]]
+// GROUPS:             arith.divf
 func.func @rotated(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x2x64xf32>, %p: tensor<?x?xi64>, %o: tensor<?x?x8x64xf32>) -> tensor<?x?x8x64xf32> {
   %r = posenc.attention causal window_left = 5
     query_rotation = <pairing = half, frequencies = #posenc.frequencies<dim = 64, base = 5.000000e+05>>
@@ -71,7 +108,7 @@ func.func @rotated(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tenso
 // CHECK-NOT:       affine.min
 // CHECK:           posenc.rope half {{.*}} positions(%c8 : index) dims = [1]
 // CHECK-DAG:       %[[MAX:.*]] = linalg.broadcast ins(%{{.*}} : tensor<1xf32>)
-// CHECK-DAG:       %[[SUM:.*]] = linalg.fill ins(%cst{{.*}} : f32) outs(%{{.*}} : tensor<1x1xf32>)
+// CHECK-DAG:       %[[SUM:.*]] = linalg.fill ins(%cst{{.*}} : f32) outs(%{{.*}} : tensor<1x1x1xf32>)
 // CHECK:           posenc.online_attention
 // CHECK-SAME:        tensor<1x1x16xbf16>, tensor<9x16xbf16>, tensor<9x16xbf16>
 // CHECK:           arith.truncf %{{.*}} : f32 to bf16
@@ -195,7 +232,7 @@ func.func @axes(%q: tensor<?x1x2x16xf64>, %k: tensor<?x?x2x16xf64>, %p: tensor<2
 // CHECK:               tensor.extract %[[TABLE]][%[[I]], %[[BLOCK]]]
 // CHECK:               tensor.extract %[[K]][%{{.*}}, %[[SLOT]], %c0, %{{.*}}]
 // CHECK:             tensor.extract_slice %[[MASK]][0, 0, %{{.*}}, %[[J]]] [1, 2,
-// CHECK:             posenc.online_attention {{.*}} mask(%{{.*}} : tensor<2x?x?xi1>)
+// CHECK:             posenc.online_attention {{.*}} mask(%{{.*}} : tensor<2x8x32xi1>)
 // CHECK-NEXT:          score(%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
 // CHECK-NEXT:            %[[S2:.*]] = arith.addf %[[S]], %[[S]]
 // CHECK-NEXT:            posenc.yield %[[S2]]

@@ -210,6 +210,29 @@ def PosencFuseRowsPass
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencTileInnerProductsPass
+    : InterfacePass<"posenc-tile-inner-products",
+                    "::mlir::FunctionOpInterface"> {
+  let summary = "Tile products of cached matrices to products of registers";
+  let description = [{
+    A contraction of linalg that stands in a loop, of two matrices of a known
+    size that fit into the caches, becomes loops over tiles of its rows and
+    columns whose sums fit into registers. Matrices of another type than the
+    sums, and a second matrix whose columns are not contiguous, are copied in
+    front of the loops that do not change them. An elementwise operation that
+    alone uses the product is computed tile by tile, too.
+  }];
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+           "Bytes of the widest vector of the target">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PosencTileContractionsPass
     : InterfacePass<"posenc-tile-contractions",
                     "::mlir::FunctionOpInterface"> {

@@ -109,19 +109,22 @@ def PosencDecomposeAttentionPass
     : Posenc_DecomposeHeadsPass<"posenc-decompose-attention"> {
   let summary = "Split attention on tensors into loops of tiles";
   let description = [{
-    An `scf.forall` over batch entries, query heads and queries, and in it an
-    `scf.for` over keys, of `posenc.online_attention`; norms and rotations, of
-    queries before the loop and of keys in it, are operations of their own; the
-    division by the sums comes last. Tiles of keys that `causal` and the windows
-    leave empty are not visited. Paged keys are gathered.
+    An `scf.forall` over batch entries, query heads and queries, in it an
+    `scf.for` over tiles of keys, and in that one over groups of queries, of
+    `posenc.online_attention`; norms and rotations, of queries before the loops
+    and of keys in the first, are operations of their own; the division by the
+    sums comes last. Tiles of keys that `causal` and the windows leave empty are
+    not visited. Paged keys are gathered.
 
-    A tile has as many query heads of one key head, and then as many queries, as
-    fit into `rows` and into 64 KiB. The last tile may be smaller; its sizes are `affine.min`s
-    of constants.
+    A group has `rows` rows: query heads of one key head, and queries. A task
+    has at most `groups` groups, and 128 KiB of queries. Groups and tiles of
+    keys are copied to a constant size, with zeros where there is nothing.
   }];
   let options = [
-    Option<"rowsPerTile", "rows", "int64_t", /*default=*/"16",
-           "Query heads times queries of a tile">,
+    Option<"rowsPerGroup", "rows", "int64_t", /*default=*/"16",
+           "Query heads times queries of a group">,
+    Option<"groupsPerTask", "groups", "int64_t", /*default=*/"1",
+           "Groups of queries that share each tile of keys">,
     Option<"keysPerTile", "keys", "int64_t", /*default=*/"32",
            "Keys of a tile">,
     Option<"exceptVectors", "except-vectors", "bool", /*default=*/"false",

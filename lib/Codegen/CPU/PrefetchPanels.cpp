@@ -93,7 +93,8 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   MemRefType memref = dyn_cast<MemRefType>(op.getBase().getType());
   unsigned rank = memref ? memref.getRank() : 0;
   int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
-  if (rank < 2 || !op.getPermutationMap().isMinorIdentity() ||
+  if (rank < 2 || type.getRank() == 0 ||
+      !op.getPermutationMap().isMinorIdentity() ||
       type.getNumElements() != memref.getShape().back() ||
       type.getShape().back() != type.getNumElements() ||
       bytes % kLineBytes != 0 || !mayBeUncached(op.getBase()) ||

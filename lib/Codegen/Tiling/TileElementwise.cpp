@@ -104,6 +104,28 @@ bool mlir::posenc::isTiledColumnReduction(linalg::LinalgOp op) {
          !isTiledReduction(op) && getLoops(op).has_value();
 }
 
+/// Whether the loop adds products to a tile, its first result.
+static bool addsProducts(scf::ForOp loop) {
+  return loop && loop.getNumResults() == 1 &&
+         llvm::any_of(loop.getOps<linalg::LinalgOp>(), isTiledContraction);
+}
+
+/// Whether the operation starts or ends a tile of products that is in
+/// registers.
+static bool isRegisterTile(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() ||
+      llvm::any_of(op.getStaticLoopRanges(), ShapedType::isDynamic))
+    return false;
+  if (llvm::any_of(op.getDpsInputs(), [](Value input) {
+        return addsProducts(input.getDefiningOp<scf::ForOp>());
+      }))
+    return true;
+  return op->getNumResults() == 1 &&
+         llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) {
+           return addsProducts(dyn_cast<scf::ForOp>(user));
+         });
+}
+
 /// Tiles by these sizes; 0 is no loop. Returns the operation within the loops.
 static FailureOr<linalg::LinalgOp>
 tile(RewriterBase &rewriter, linalg::LinalgOp op, ArrayRef<int64_t> sizes,
@@ -177,7 +199,14 @@ struct TileElementwise final
       rows[*transposed] = kTransposedRows;
     for (unsigned loop : of.reductions)
       rows[loop] = 0;
+    // Sums of few columns stay in registers.
+    bool areRegisters = !of.reductions.empty() &&
+                        !ShapedType::isDynamic(ranges[of.vector]) &&
+                        ranges[of.vector] <= kMostVectors * lanes &&
+                        ranges[of.vector] % lanes == 0;
     bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
+    if (areRegisters && !isPhase)
+      rows[of.vector] = 0;
     auto tileBy = [&](ArrayRef<int64_t> sizes, LoopType type) -> LogicalResult {
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
         return success();
@@ -194,6 +223,8 @@ struct TileElementwise final
       sums[loop] = 1;
     if (failed(tileBy(sums, LoopType::ForOp)))
       return failure();
+    if (areRegisters)
+      return success();
     SmallVector<int64_t> vectors(op.getNumLoops(), 0);
     if (transposed) {
       // Squares that fit into the registers.
@@ -213,7 +244,8 @@ struct TileElementwise final
   void runOnOperation() override {
     SmallVector<std::pair<linalg::LinalgOp, ElementwiseLoops>> operations;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      if (isTiledElementwise(op) || isTiledColumnReduction(op))
+      if ((isTiledElementwise(op) && !isRegisterTile(op)) ||
+          isTiledColumnReduction(op))
         operations.push_back({op, *getLoops(op)});
     });
     IRRewriter rewriter(&getContext());
@@ -230,6 +262,8 @@ private:
   static constexpr int64_t kElementsPerTask = 4096;
   /// Columns that a task adds up: rows of so many are read in order.
   static constexpr int64_t kColumnsPerTask = 2048;
+  /// Vectors of results that a loop over the rows of a reduction carries.
+  static constexpr int64_t kMostVectors = 8;
   /// Rows of a transposed result that a task writes: whole cache lines of the
   /// input.
   static constexpr int64_t kTransposedRows = 64;

@@ -130,7 +130,36 @@ struct VectorizeLinalg final
     return applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 
+  /// Transposes squares of 16 x 16 by as few shuffles as there are: of others
+  /// upstream would insert element by element.
+  LogicalResult transposeSquares() {
+    SmallVector<Operation *> squares;
+    getOperation()->walk([&](vector::TransposeOp op) {
+      VectorType type = op.getSourceVectorType();
+      if (type.getShape() == ArrayRef<int64_t>{16, 16} &&
+          type.getElementType().isF32())
+        squares.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    vector::populateVectorTransposeLoweringPatterns(
+        patterns, vector::VectorTransposeLowering::Shuffle16x16);
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingOps);
+    return applyOpPatternsGreedily(squares, std::move(patterns), config);
+  }
+
   void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    // Unit dimensions of named operations are not dropped.
+    SmallVector<linalg::TransposeOp> transposes;
+    getOperation()->walk([&](linalg::TransposeOp op) {
+      if (isTile(cast<linalg::LinalgOp>(op.getOperation())))
+        transposes.push_back(op);
+    });
+    for (linalg::TransposeOp op : transposes) {
+      rewriter.setInsertionPoint(op);
+      (void)linalg::generalizeNamedOp(rewriter, op);
+    }
     // Rows of one element are no dimensions of vectors.
     if (failed(apply([](RewritePatternSet &patterns) {
           linalg::ControlDropUnitDims control;
@@ -148,7 +177,6 @@ struct VectorizeLinalg final
         })))
       return signalPassFailure();
 
-    IRRewriter rewriter(&getContext());
     SmallVector<linalg::LinalgOp> tiles;
     getOperation()->walk([&](linalg::LinalgOp op) {
       if (isTile(op))
@@ -174,6 +202,8 @@ struct VectorizeLinalg final
           tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns,
                                                               &getContext());
         })))
+      return signalPassFailure();
+    if (failed(transposeSquares()))
       return signalPassFailure();
     // Accumulators become vectors that loops carry.
     SmallVector<scf::ForOp> reductions;

@@ -14,12 +14,17 @@
 // rounding errors grow with the size of a tile and the number of tiles, and not
 // with their product.
 //
+// Heads and queries together are the rows of the tile. Scores are (keys, rows):
+// vectors of rows need no operation across their lanes, neither for the maxima
+// nor for the sums, and the products read keys and values as they are.
+//
 //===----------------------------------------------------------------------===//
 
 #include "SincosGeneric.h"
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Attention.h"
+#include "posenc/Transforms/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,8 +48,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// The lowering of one tile. Loops are heads, queries, keys and lanes, and each
-/// tensor is indexed by some of them.
+/// The lowering of one tile.
 class TileLowering {
 public:
   TileLowering(OpBuilder &builder, OnlineAttentionOp op)
@@ -56,20 +60,35 @@ private:
   using Body = function_ref<SmallVector<Value>(OpBuilder &, ValueRange)>;
   using Loops = ArrayRef<unsigned>;
 
-  void takeKeys();
+  void chooseKeys();
   Value createDots();
   Value createScores(Value dots);
+  Value createPlaces(Value scores);
   Value createWeightedSums(Value weights, bool skipsZeros);
-  Value collapseRows(Value tensor);
-  Value expandRows(Value rows, OpFoldResult size);
-  Value createValues(Value weights);
+  Value addValues(Value weights, Value factor, Value acc);
+  /// Whether there are masks by place.
+  bool hasPlaces();
+  Value createIsPartial();
+  Value createIsFinite();
 
-  /// A generic over `numLoops` loops, of which `reduced` is a reduction (none
-  /// if it is negative). `dims` are the loops that index each operand.
-  SmallVector<Value> generic(unsigned numLoops, int reduced, ValueRange inputs,
-                             ValueRange inits, ArrayRef<Loops> dims, Body body);
+  /// Whether the loops over scores are keys, heads and queries, and not keys
+  /// and rows: a row then tells neither its head nor its query.
+  bool splitsRows();
+  Value splitRows(Value scores);
+  Value joinRows(Value scores);
+  /// The head, query and key of a score, counted in the tile.
+  SmallVector<Value> createIndices(OpBuilder &b);
+
+  /// A generic over `numLoops` loops, of which `reduced` are reductions.
+  /// `dims` are the loops that index each operand.
+  SmallVector<Value> generic(unsigned numLoops, Loops reduced,
+                             ValueRange inputs, ValueRange inits,
+                             ArrayRef<Loops> dims, Body body);
   Value scalar(OpBuilder &b, double value) {
     return arith::ConstantOp::create(b, loc, b.getFloatAttr(sum, value));
+  }
+  Value index(OpBuilder &b, int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
   }
   Value minusInfinity(OpBuilder &b) {
     return scalar(b, -std::numeric_limits<double>::infinity());
@@ -81,6 +100,13 @@ private:
       return arith::ExtFOp::create(b, loc, sum, value);
     return arith::TruncFOp::create(b, loc, sum, value);
   }
+  /// The greater number, or the second if one is no number: an instruction of
+  /// CPUs, unlike `maximumf`. Weights of scores that are no numbers are none.
+  Value max(OpBuilder &b, Value x, Value y) {
+    Value isGreater =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
+    return arith::SelectOp::create(b, loc, isGreater, x, y);
+  }
   Value empty(ArrayRef<OpFoldResult> sizes) {
     return tensor::EmptyOp::create(builder, loc, sizes, sum);
   }
@@ -89,21 +115,43 @@ private:
                                   empty(sizes))
         .getResult(0);
   }
+  /// Heads and queries as one dimension.
+  Value collapseRows(Value tensor) {
+    SmallVector<ReassociationIndices> groups{{0, 1}};
+    if (cast<RankedTensorType>(tensor.getType()).getRank() == 3)
+      groups.push_back({2});
+    return tensor::CollapseShapeOp::create(builder, loc, tensor, groups);
+  }
+  /// A tensor of this type, which has heads and queries again.
+  Value expandRows(Value rows, Value like) {
+    auto type = cast<RankedTensorType>(like.getType());
+    SmallVector<ReassociationIndices> groups{{0, 1}};
+    if (type.getRank() == 3)
+      groups.push_back({2});
+    return tensor::ExpandShapeOp::create(
+        builder, loc, type, rows, groups,
+        tensor::getMixedSizes(builder, loc, like));
+  }
 
   OpBuilder &builder;
   Location loc;
   OnlineAttentionOp op;
   FloatType sum;
-  Value key, value, mask;
-  OpFoldResult numHeads, numQueries, numKeys, valueDim;
+  /// Of the keys that some query sees, and the place of the first of them.
+  Value key, value, mask, keyIndex;
+  OpFoldResult numHeads, numQueries, numRows, numKeys, valueDim;
 };
 
 } // namespace
 
-static constexpr unsigned kRow[] = {0, 1};
-static constexpr unsigned kScore[] = {0, 1, 2};
+/// Keys of a step: the rows of register tiles divide it on all targets.
+static constexpr int64_t kKeyStep = 8;
 
-SmallVector<Value> TileLowering::generic(unsigned numLoops, int reduced,
+/// The loops of scores, and those that they share with rows.
+static constexpr unsigned kScore[] = {0, 1}, kRow[] = {1};
+static constexpr unsigned kSplitScore[] = {0, 1, 2};
+
+SmallVector<Value> TileLowering::generic(unsigned numLoops, Loops reduced,
                                          ValueRange inputs, ValueRange inits,
                                          ArrayRef<Loops> dims, Body body) {
   AffineMap all = builder.getMultiDimIdentityMap(numLoops);
@@ -112,8 +160,8 @@ SmallVector<Value> TileLowering::generic(unsigned numLoops, int reduced,
     maps.push_back(all.getSubMap(loops));
   SmallVector<utils::IteratorType> iterators(numLoops,
                                              utils::IteratorType::parallel);
-  if (reduced >= 0)
-    iterators[reduced] = utils::IteratorType::reduction;
+  for (unsigned loop : reduced)
+    iterators[loop] = utils::IteratorType::reduction;
   auto generic = linalg::GenericOp::create(
       builder, loc, inits.getTypes(), inputs, inits, maps, iterators,
       [&](OpBuilder &b, Location, ValueRange args) {
@@ -122,29 +170,73 @@ SmallVector<Value> TileLowering::generic(unsigned numLoops, int reduced,
   return SmallVector<Value>(generic.getResults());
 }
 
-/// Keys, values and mask as far as keys take part.
-void TileLowering::takeKeys() {
+/// Takes the keys of the tile that masks by place leave to any query, in steps
+/// of a register tile.
+void TileLowering::chooseKeys() {
   key = op.getKey();
   value = op.getValue();
   mask = op.getMask();
+  keyIndex = op.getKeyIndex();
   numKeys = tensor::getMixedSize(builder, loc, key, 0);
-  if (!op.getNumKeys())
+  std::optional<int64_t> all = getConstantIntValue(numKeys);
+  if (!all || *all % kKeyStep != 0 || !hasPlaces())
     return;
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, number);
+  // Places are far from the limits of their type; distances may be huge.
+  auto clamp = [&](int64_t distance) {
+    return std::min<int64_t>(distance, int64_t{1} << 61);
   };
-  Value rest =
-      arith::SubIOp::create(builder, loc, op.getNumKeys(), op.getKeyIndex());
-  rest = arith::MaxSIOp::create(builder, loc, rest, constant(0));
-  AffineExpr d0 = builder.getAffineDimExpr(0), d1 = builder.getAffineDimExpr(1);
-  numKeys = affine::makeComposedFoldedAffineMin(
-      builder, loc, AffineMap::get(2, 0, {d0, d1}, builder.getContext()),
-      {numKeys, rest});
+  Value begin = index(builder, 0), end = index(builder, *all);
+  auto toTile = [&](Value place, int64_t distance) -> Value {
+    Value row = arith::SubIOp::create(builder, loc, place, keyIndex);
+    return arith::AddIOp::create(builder, loc, row,
+                                 index(builder, clamp(distance)));
+  };
+  Value afterLast = arith::AddIOp::create(
+      builder, loc, op.getQueryIndex(),
+      getValueOrCreateConstantIndexOp(builder, loc, numQueries));
+  auto limit = [&](Value row) {
+    end = arith::MinSIOp::create(builder, loc, end, row);
+  };
+  if (op.getCausal())
+    limit(toTile(afterLast, 0));
+  if (std::optional<int64_t> right = op.getWindowRight())
+    limit(toTile(afterLast, *right));
+  if (Value number = op.getNumKeys())
+    limit(toTile(number, 0));
+  if (std::optional<int64_t> left = op.getWindowLeft())
+    begin = arith::MaxSIOp::create(builder, loc, begin,
+                                   toTile(op.getQueryIndex(), -clamp(*left)));
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  auto apply = [&](AffineExpr expr, Value of) {
+    return affine::makeComposedFoldedAffineApply(builder, loc, expr, {of});
+  };
+  auto toValue = [&](OpFoldResult number) {
+    return getValueOrCreateConstantIndexOp(builder, loc, number);
+  };
+  Value firstStep = toValue(apply(d0.floorDiv(kKeyStep), begin));
+  Value endStep = toValue(apply(d0.ceilDiv(kKeyStep), end));
+  // An affine.min says that the sizes have a bound.
+  Value steps = arith::MaxSIOp::create(
+      builder, loc, arith::SubIOp::create(builder, loc, endStep, firstStep),
+      index(builder, 0));
+  AffineMap bound =
+      AffineMap::get(1, 0, {d0, builder.getAffineConstantExpr(*all / kKeyStep)},
+                     builder.getContext());
+  steps = toValue(
+      affine::makeComposedFoldedAffineMin(builder, loc, bound, {steps}));
+  // Of tiles without keys the first may be anything.
+  firstStep = arith::MinSIOp::create(
+      builder, loc, firstStep,
+      arith::SubIOp::create(builder, loc, index(builder, *all / kKeyStep),
+                            steps));
+  OpFoldResult first = apply(d0 * kKeyStep, firstStep);
+  numKeys = apply(d0 * kKeyStep, steps);
   auto cut = [&](Value tensor, int64_t dim) -> Value {
     SmallVector<OpFoldResult> sizes =
         tensor::getMixedSizes(builder, loc, tensor);
     SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0));
     SmallVector<OpFoldResult> strides(sizes.size(), builder.getIndexAttr(1));
+    offsets[dim] = first;
     sizes[dim] = numKeys;
     return tensor::ExtractSliceOp::create(builder, loc, tensor, offsets, sizes,
                                           strides);
@@ -153,58 +245,77 @@ void TileLowering::takeKeys() {
   value = cut(value, 0);
   if (mask && cast<RankedTensorType>(mask.getType()).getDimSize(2) != 1)
     mask = cut(mask, 2);
+  keyIndex = arith::AddIOp::create(builder, loc, keyIndex, toValue(first));
 }
 
-/// Heads and queries as one dimension: the rows of a product of matrices.
-Value TileLowering::collapseRows(Value tensor) {
-  return tensor::CollapseShapeOp::create(
-      builder, loc, tensor, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
-}
-
-/// The inverse; `size` is that of the last dimension.
-Value TileLowering::expandRows(Value rows, OpFoldResult size) {
-  SmallVector<OpFoldResult> sizes{numHeads, numQueries, size};
-  SmallVector<Value> dynamicSizes;
-  SmallVector<int64_t> shape;
-  dispatchIndexOpFoldResults(sizes, dynamicSizes, shape);
-  return tensor::ExpandShapeOp::create(
-      builder, loc, RankedTensorType::get(shape, sum), rows,
-      ArrayRef<ReassociationIndices>{{0, 1}, {2}}, sizes);
-}
-
-/// The products of queries and keys, not scaled.
+/// The products of keys and queries, not scaled.
 Value TileLowering::createDots() {
   // How partial sums are put together is for whoever vectorizes.
   auto fast = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
-  Value query = collapseRows(op.getQuery());
-  OpFoldResult rows = tensor::getMixedSize(builder, loc, query, 0);
-  Value dots = generic(
-      3, 2, {query, key}, fill({rows, numKeys}, 0.0), {{0, 2}, {1, 2}, {0, 1}},
+  return generic(
+      3, {2}, {key, collapseRows(op.getQuery())}, fill({numKeys, numRows}, 0.0),
+      {{0, 2}, {1, 2}, {0, 1}},
       [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
         Value product = arith::MulFOp::create(b, loc, widen(b, args[0]),
                                               widen(b, args[1]), fast);
         return {arith::AddFOp::create(b, loc, product, args[2], fast)};
       })[0];
-  return expandRows(dots, numKeys);
 }
 
-/// The scores, minus infinity where a key takes no part.
+bool TileLowering::splitsRows() {
+  if (isConstantIntValue(numHeads, 1))
+    return false;
+  return mask || !getConstantIntValue(numQueries);
+}
+
+Value TileLowering::splitRows(Value scores) {
+  SmallVector<OpFoldResult> sizes{numKeys, numHeads, numQueries};
+  SmallVector<Value> dynamicSizes;
+  SmallVector<int64_t> shape;
+  dispatchIndexOpFoldResults(sizes, dynamicSizes, shape);
+  return tensor::ExpandShapeOp::create(
+      builder, loc, RankedTensorType::get(shape, sum), scores,
+      ArrayRef<ReassociationIndices>{{0}, {1, 2}}, sizes);
+}
+
+Value TileLowering::joinRows(Value scores) {
+  return tensor::CollapseShapeOp::create(
+      builder, loc, scores, ArrayRef<ReassociationIndices>{{0}, {1, 2}});
+}
+
+SmallVector<Value> TileLowering::createIndices(OpBuilder &b) {
+  Value key = linalg::IndexOp::create(b, loc, 0);
+  if (splitsRows())
+    return {linalg::IndexOp::create(b, loc, 1),
+            linalg::IndexOp::create(b, loc, 2), key};
+  Value row = linalg::IndexOp::create(b, loc, 1);
+  if (isConstantIntValue(numHeads, 1))
+    return {index(b, 0), row, key};
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  int64_t queries = *getConstantIntValue(numQueries);
+  return {affine::AffineApplyOp::create(b, loc, d0.floorDiv(queries), row),
+          affine::AffineApplyOp::create(b, loc, d0 % queries, row), key};
+}
+
+/// The scores, minus infinity where the mask or `where` take a key out.
 Value TileLowering::createScores(Value dots) {
   if (op.getScoreScale() == 1.0 && op.getScore().empty() && !mask &&
-      !op.getCausal() && !op.getWindowLeft() && !op.getWindowRight() &&
       op.getWhere().empty())
     return dots;
+  bool isSplit = splitsRows();
   SmallVector<Value> inputs;
   SmallVector<Loops> dims;
   SmallVector<unsigned> maskDims;
   if (mask) {
     // A size of 1 stands for all.
     auto type = cast<RankedTensorType>(mask.getType());
+    // The loops of heads, queries and keys.
+    unsigned loops[] = {1, isSplit ? 2u : 1u, 0};
     SmallVector<int64_t> shape;
     for (unsigned dim = 0; dim < 3; ++dim)
       if (type.getDimSize(dim) != 1) {
         shape.push_back(type.getDimSize(dim));
-        maskDims.push_back(dim);
+        maskDims.push_back(loops[dim]);
       }
     SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, mask);
     inputs.push_back(tensor::ExtractSliceOp::create(
@@ -213,19 +324,25 @@ Value TileLowering::createScores(Value dots) {
         SmallVector<OpFoldResult>(3, builder.getIndexAttr(1))));
     dims.push_back(maskDims);
   }
-  dims.push_back(kScore);
+  inputs.push_back(isSplit ? splitRows(dots) : dots);
+  dims.append(2, isSplit ? Loops(kSplitScore) : Loops(kScore));
   bool isMasked = mask && getElementTypeOrSelf(mask.getType()).isInteger(1);
 
   auto body = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-    auto index = [&](unsigned loop, Value first) -> Value {
-      Value own = linalg::IndexOp::create(b, loc, loop);
-      return arith::AddIOp::create(b, loc, first, own);
-    };
-    SmallVector<Value> at{op.getBatchIndex(), index(0, op.getHeadIndex()),
-                          index(1, op.getQueryIndex()),
-                          index(2, op.getKeyIndex())};
-    Value query = at[2], place = at[3];
-    Value score = args.back();
+    SmallVector<Value> at;
+    if (!op.getScore().empty() || !op.getWhere().empty()) {
+      SmallVector<Value> own = createIndices(b);
+      Value firsts[] = {op.getHeadIndex(), op.getQueryIndex(), keyIndex};
+      at.push_back(op.getBatchIndex());
+      for (auto [first, number] : llvm::zip_equal(firsts, own))
+        at.push_back(arith::AddIOp::create(b, loc, first, number));
+      // No region is asked for a key that does not exist.
+      if (Value end = op.getNumKeys()) {
+        Value last = arith::SubIOp::create(b, loc, end, index(b, 1));
+        at.back() = arith::MinSIOp::create(b, loc, at.back(), last);
+      }
+    }
+    Value score = args.drop_back().back();
     if (double scale = op.getScoreScale(); scale != 1.0)
       score = arith::MulFOp::create(b, loc, score, scalar(b, scale));
     if (!op.getScore().empty()) {
@@ -233,7 +350,6 @@ Value TileLowering::createScores(Value dots) {
       llvm::append_range(arguments, at);
       score = cloneScalarRegion(b, op.getScore(), arguments);
     }
-
     Value takesPart;
     auto require = [&](Value condition) {
       takesPart =
@@ -247,19 +363,6 @@ Value TileLowering::createScores(Value dots) {
       require(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, added,
                                     minusInfinity(b)));
     }
-    // Distances, since a place less a window could wrap.
-    auto requireNear = [&](Value from, Value to, int64_t most) {
-      Value distance = arith::SubIOp::create(b, loc, from, to);
-      Value limit = arith::ConstantIndexOp::create(b, loc, most);
-      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, distance,
-                                    limit));
-    };
-    if (op.getCausal())
-      requireNear(place, query, 0);
-    if (std::optional<int64_t> left = op.getWindowLeft())
-      requireNear(query, place, *left);
-    if (std::optional<int64_t> right = op.getWindowRight())
-      requireNear(place, query, *right);
     if (!op.getWhere().empty())
       require(cloneScalarRegion(b, op.getWhere(), at));
     if (isMasked)
@@ -269,17 +372,115 @@ Value TileLowering::createScores(Value dots) {
           arith::SelectOp::create(b, loc, takesPart, score, minusInfinity(b));
     return {score};
   };
-  return generic(3, -1, inputs, dots, dims, body)[0];
+  Value init = empty(tensor::getMixedSizes(builder, loc, inputs.back()));
+  Value scores = generic(isSplit ? 3 : 2, {}, inputs, init, dims, body)[0];
+  return isSplit ? joinRows(scores) : scores;
+}
+
+bool TileLowering::hasPlaces() {
+  return op.getCausal() || op.getWindowLeft() || op.getWindowRight() ||
+         op.getNumKeys();
+}
+
+/// Whether `causal`, a window or the number of keys takes a key of the tile out
+/// for one of its queries.
+Value TileLowering::createIsPartial() {
+  auto getLast = [&](Value first, OpFoldResult count) -> Value {
+    Value size = getValueOrCreateConstantIndexOp(builder, loc, count);
+    return arith::SubIOp::create(
+        builder, loc, arith::AddIOp::create(builder, loc, first, size),
+        index(builder, 1));
+  };
+  Value query = op.getQueryIndex(), key = keyIndex;
+  Value isPartial;
+  // Distances, since a place less a window could wrap.
+  auto exclude = [&](Value from, Value to, int64_t most) {
+    Value distance = arith::SubIOp::create(builder, loc, from, to);
+    Value isFar = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                        distance, index(builder, most));
+    isPartial =
+        isPartial ? Value(arith::OrIOp::create(builder, loc, isPartial, isFar))
+                  : isFar;
+  };
+  if (op.getCausal())
+    exclude(getLast(key, numKeys), query, 0);
+  if (std::optional<int64_t> left = op.getWindowLeft())
+    exclude(getLast(query, numQueries), key, *left);
+  if (std::optional<int64_t> right = op.getWindowRight())
+    exclude(getLast(key, numKeys), query, *right);
+  if (op.getNumKeys())
+    exclude(getLast(key, numKeys), op.getNumKeys(), -1);
+  return isPartial;
+}
+
+/// The scores, minus infinity where `causal`, a window or the number of keys
+/// takes a key out.
+Value TileLowering::createPlaces(Value scores) {
+  if (!hasPlaces())
+    return scores;
+  Value isPartial = createIsPartial();
+  auto body = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+    SmallVector<Value> own = createIndices(b);
+    Value query = arith::AddIOp::create(b, loc, op.getQueryIndex(), own[1]);
+    Value key = arith::AddIOp::create(b, loc, keyIndex, own[2]);
+    Value takesPart;
+    auto requireNear = [&](Value from, Value to, int64_t most) {
+      Value distance = arith::SubIOp::create(b, loc, from, to);
+      Value isNear = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                           distance, index(b, most));
+      takesPart = takesPart
+                      ? Value(arith::AndIOp::create(b, loc, takesPart, isNear))
+                      : isNear;
+    };
+    if (op.getCausal())
+      requireNear(key, query, 0);
+    if (std::optional<int64_t> left = op.getWindowLeft())
+      requireNear(query, key, *left);
+    if (std::optional<int64_t> right = op.getWindowRight())
+      requireNear(key, query, *right);
+    if (op.getNumKeys())
+      requireNear(key, op.getNumKeys(), -1);
+    return {
+        arith::SelectOp::create(b, loc, takesPart, args[0], minusInfinity(b))};
+  };
+  auto branch = scf::IfOp::create(builder, loc, scores.getType(), isPartial,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  Value masked = splitsRows() ? joinRows(generic(3, {}, {}, splitRows(scores),
+                                                 {kSplitScore}, body)[0])
+                              : generic(2, {}, {}, scores, {kScore}, body)[0];
+  scf::YieldOp::create(builder, loc, masked);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, scores);
+  return branch.getResult(0);
+}
+
+/// Whether all values of the tile are finite: products of them and a weight of
+/// 0 are 0.
+Value TileLowering::createIsFinite() {
+  OpBuilder::InsertionGuard guard(builder);
+  setInsertionPointBeforeLoops(builder, op, op.getValue());
+  auto addZeros = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+    Value product =
+        arith::MulFOp::create(b, loc, widen(b, args[0]), scalar(b, 0.0));
+    return {arith::AddFOp::create(b, loc, args[1], product)};
+  };
+  // Columns first: their sums are vectors.
+  Value columns = generic(2, {0}, op.getValue(), fill(valueDim, 0.0),
+                          {kScore, kRow}, addZeros)[0];
+  Value zeros = generic(1, {0}, columns, fill({}, 0.0), {{0}, {}}, addZeros)[0];
+  Value number = tensor::ExtractOp::create(builder, loc, zeros, ValueRange());
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, number,
+                               scalar(builder, 0.0));
 }
 
 /// The sums of values times weights. Where zeros are skipped, a value may be
 /// anything if its weight is 0: its key takes no part.
 Value TileLowering::createWeightedSums(Value weights, bool skipsZeros) {
-  weights = collapseRows(weights);
-  OpFoldResult rows = tensor::getMixedSize(builder, loc, weights, 0);
-  Value sums = generic(
-      3, 1, {weights, value}, fill({rows, valueDim}, 0.0),
-      {{0, 1}, {1, 2}, {0, 2}},
+  return generic(
+      3, {1}, {weights, value}, fill({numRows, valueDim}, 0.0),
+      {{1, 0}, {1, 2}, {0, 2}},
       [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
         Value weighted = widen(b, args[1]);
         if (!skipsZeros) {
@@ -293,111 +494,88 @@ Value TileLowering::createWeightedSums(Value weights, bool skipsZeros) {
                                             args[0], scalar(b, 0.0));
         return {arith::SelectOp::create(b, loc, isOut, args[2], added)};
       })[0];
-  return expandRows(sums, valueDim);
 }
 
-/// The sums of values of the tile. A product of matrices is many times faster
-/// than one that skips zeros, and as good if all keys take part for all
-/// queries.
-Value TileLowering::createValues(Value weights) {
-  if (mask || !op.getWhere().empty())
-    return createWeightedSums(weights, /*skipsZeros=*/true);
-  if (!op.getCausal() && !op.getWindowLeft() && !op.getWindowRight())
-    return createWeightedSums(weights, /*skipsZeros=*/false);
-  auto getLast = [&](Value first, OpFoldResult count) -> Value {
-    Value size = getValueOrCreateConstantIndexOp(builder, loc, count);
-    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-    return arith::SubIOp::create(
-        builder, loc, arith::AddIOp::create(builder, loc, first, size), one);
+/// What the sums of values become. A product of matrices is many times faster
+/// than sums that skip zeros, and as good if all values are finite.
+Value TileLowering::addValues(Value weights, Value factor, Value acc) {
+  auto add = [&](bool skipsZeros) {
+    Value ofTile = createWeightedSums(weights, skipsZeros);
+    static constexpr unsigned row[] = {0};
+    return generic(
+        2, {}, {factor, ofTile}, acc, {row, kScore, kScore},
+        [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+          return {math::FmaOp::create(b, loc, args[0], args[2], args[1])};
+        })[0];
   };
-  Value query = op.getQueryIndex(), key = op.getKeyIndex();
-  Value lastQuery = getLast(query, numQueries), lastKey = getLast(key, numKeys);
-  Value areAll = arith::ConstantIntOp::create(builder, loc, 1, 1);
-  auto require = [&](Value from, Value to, int64_t most) {
-    Value distance = arith::SubIOp::create(builder, loc, from, to);
-    Value limit = arith::ConstantIndexOp::create(builder, loc, most);
-    areAll = arith::AndIOp::create(
-        builder, loc, areAll,
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, distance,
-                              limit));
-  };
-  if (op.getCausal())
-    require(lastKey, query, 0);
-  if (std::optional<int64_t> left = op.getWindowLeft())
-    require(lastQuery, key, *left);
-  if (std::optional<int64_t> right = op.getWindowRight())
-    require(lastKey, query, *right);
-  auto createIn = [&](Region &region, bool skipsZeros) {
+  if (!mask && op.getWhere().empty() && !hasPlaces())
+    return add(/*skipsZeros=*/false);
+  auto branch = scf::IfOp::create(builder, loc, acc.getType(), createIsFinite(),
+                                  /*withElseRegion=*/true);
+  for (bool skipsZeros : {false, true}) {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&region.front());
-    Value sums = createWeightedSums(weights, skipsZeros);
-    scf::YieldOp::create(builder, loc, sums);
-  };
-  SmallVector<int64_t> shape;
-  SmallVector<Value> sizes;
-  dispatchIndexOpFoldResults({numHeads, numQueries, valueDim}, sizes, shape);
-  auto branch =
-      scf::IfOp::create(builder, loc, RankedTensorType::get(shape, sum), areAll,
-                        /*withElseRegion=*/true);
-  createIn(branch.getThenRegion(), /*skipsZeros=*/false);
-  createIn(branch.getElseRegion(), /*skipsZeros=*/true);
+    builder.setInsertionPointToStart(skipsZeros ? branch.elseBlock()
+                                                : branch.thenBlock());
+    scf::YieldOp::create(builder, loc, add(skipsZeros));
+  }
   return branch.getResult(0);
 }
 
 SmallVector<Value> TileLowering::lower() {
-  Value acc = op.getInits()[0], max = op.getInits()[1], sums = op.getInits()[2];
-  takeKeys();
   numHeads = tensor::getMixedSize(builder, loc, op.getQuery(), 0);
   numQueries = tensor::getMixedSize(builder, loc, op.getQuery(), 1);
-  valueDim = tensor::getMixedSize(builder, loc, value, 1);
-  SmallVector<OpFoldResult> rows{numHeads, numQueries};
-  Value scores = createScores(createDots());
+  chooseKeys();
+  valueDim = tensor::getMixedSize(builder, loc, op.getValue(), 1);
+  SmallVector<Value> states;
+  for (Value init : op.getInits())
+    states.push_back(collapseRows(init));
+  numRows = tensor::getMixedSize(builder, loc, states[1], 0);
+  Value scores = createPlaces(createScores(createDots()));
 
-  auto isNothing = [&](OpBuilder &b, Value maximum) -> Value {
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, maximum,
-                                 minusInfinity(b));
-  };
   Value maxima = generic(
-      3, 2, scores, fill(rows, -std::numeric_limits<double>::infinity()),
+      2, {0}, scores, fill(numRows, -std::numeric_limits<double>::infinity()),
       {kScore, kRow}, [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        return {arith::MaximumFOp::create(b, loc, args[0], args[1])};
+        return {max(b, args[0], args[1])};
       })[0];
-  SmallVector<Value> rescaled =
-      generic(2, -1, maxima, {empty(rows), max}, {kRow, kRow, kRow},
-              [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-                Value next =
-                    arith::MaximumFOp::create(b, loc, args[0], args[2]);
-                Value less = arith::SubFOp::create(b, loc, args[2], next);
-                Value factor = math::ExpOp::create(b, loc, less);
-                factor = arith::SelectOp::create(b, loc, isNothing(b, next),
-                                                 scalar(b, 1.0), factor);
-                return {factor, next};
-              });
-  Value factor = rescaled[0];
-  max = rescaled[1];
+  static constexpr unsigned row[] = {0};
+  SmallVector<Value> rescaled = generic(
+      1, {}, maxima, {empty(numRows), empty(numRows), states[1]},
+      {row, row, row, row},
+      [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+        Value next = max(b, args[0], args[3]);
+        Value less = arith::SubFOp::create(b, loc, args[3], next);
+        Value factor = math::ExpOp::create(b, loc, less);
+        Value isNothing = arith::CmpFOp::create(
+            b, loc, arith::CmpFPredicate::OEQ, next, minusInfinity(b));
+        factor =
+            arith::SelectOp::create(b, loc, isNothing, scalar(b, 1.0), factor);
+        Value base =
+            arith::SelectOp::create(b, loc, isNothing, scalar(b, 0.0), next);
+        return {factor, base, next};
+      });
+  Value factor = rescaled[0], base = rescaled[1];
+  states[1] = rescaled[2];
 
   Value weights =
-      generic(3, -1, max, scores, {kRow, kScore},
+      generic(2, {}, base, scores, {kRow, kScore},
               [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-                Value base = arith::SelectOp::create(
-                    b, loc, isNothing(b, args[0]), scalar(b, 0.0), args[0]);
-                Value less = arith::SubFOp::create(b, loc, args[1], base);
+                Value less = arith::SubFOp::create(b, loc, args[1], args[0]);
                 return {math::ExpOp::create(b, loc, less)};
               })[0];
   Value sumOfTile =
-      generic(3, 2, weights, fill(rows, 0.0), {kScore, kRow},
+      generic(2, {0}, weights, fill(numRows, 0.0), {kScore, kRow},
               [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
                 return {arith::AddFOp::create(b, loc, args[0], args[1])};
               })[0];
-  Value valuesOfTile = createValues(weights);
-  auto rescale = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-    return {math::FmaOp::create(b, loc, args[0], args[2], args[1])};
-  };
-  sums =
-      generic(2, -1, {factor, sumOfTile}, sums, {kRow, kRow, kRow}, rescale)[0];
-  acc = generic(3, -1, {factor, valuesOfTile}, acc, {kRow, kScore, kScore},
-                rescale)[0];
-  return {acc, max, sums};
+  states[2] =
+      generic(1, {}, {factor, sumOfTile}, states[2], {row, row, row},
+              [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+                return {math::FmaOp::create(b, loc, args[0], args[2], args[1])};
+              })[0];
+  states[0] = addValues(weights, factor, states[0]);
+  for (auto [state, init] : llvm::zip_equal(states, op.getInits()))
+    state = expandRows(state, init);
+  return states;
 }
 
 namespace {

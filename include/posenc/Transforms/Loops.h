@@ -1,0 +1,23 @@
+//===- Loops.h - where operations stand in loops ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TRANSFORMS_LOOPS_H
+#define POSENC_TRANSFORMS_LOOPS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// Sets the insertion point before the operation, or before as many of the
+/// `scf.for` around it as do not change the value.
+void setInsertionPointBeforeLoops(OpBuilder &builder, Operation *op,
+                                  Value value);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TRANSFORMS_LOOPS_H
