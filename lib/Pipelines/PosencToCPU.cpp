@@ -40,10 +40,9 @@ static void addTiling(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
   PosencTileInnerProductsPassOptions products;
   products.vectorBytes = options.vectorBytes;
+  products.bf16Dots = options.bf16Dots;
   manager.addNestedPass<func::FuncOp>(
       createPosencTileInnerProductsPass(products));
-  // Sizes of its tiles are constants after that.
-  manager.addPass(createCanonicalizerPass());
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
@@ -91,7 +90,9 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createPosencDecomposeSoftmaxPass());
   if (!options.schedule.empty())
     addSchedule(manager, options);
-  manager.addPass(createConvertPosencAttentionToLinalgPass());
+  ConvertPosencAttentionToLinalgPassOptions attention;
+  attention.bf16Weights = options.bf16Dots;
+  manager.addPass(createConvertPosencAttentionToLinalgPass(attention));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   addTiling(manager, options);

@@ -121,6 +121,32 @@ func.func @few_columns(%x: tensor<5x?x32xf32>, %o: tensor<5x32xf32>) -> tensor<5
 
 // -----
 
+// What is summed is computed in the same loop, even if others read it, too.
+// CHECK-LABEL: func.func @fused_columns(
+// CHECK:         scf.for
+// CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c16
+// CHECK:             scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args({{.*}}) -> ({{.*}}vector<16xf32>
+// CHECK:               arith.mulf {{.*}} : vector<16xf32>
+// CHECK:               arith.addf {{.*}} : vector<16xf32>
+// CHECK-NOT:       arith.mulf
+func.func @fused_columns(%x: tensor<?x32xf32>, %o: tensor<32xf32>) -> (tensor<?x32xf32>, tensor<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %r:2 = scf.for %i = %c0 to %c5 step %c1 iter_args(%a = %x, %s = %o) -> (tensor<?x32xf32>, tensor<32xf32>) {
+    %squares = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%a : tensor<?x32xf32>) {
+    ^bb0(%v: f32):
+      %w = arith.mulf %v, %v : f32
+      linalg.yield %w : f32
+    } -> tensor<?x32xf32>
+    %t = linalg.reduce { arith.addf } ins(%squares : tensor<?x32xf32>) outs(%s : tensor<32xf32>) dimensions = [0]
+    scf.yield %squares, %t : tensor<?x32xf32>, tensor<32xf32>
+  }
+  return %r#0, %r#1 : tensor<?x32xf32>, tensor<32xf32>
+}
+
+// -----
+
 // Rows of both sides are vectors: squares are transposed.
 // CHECK-LABEL: func.func @transpose(
 // CHECK:         vector.transfer_read {{.*}} vector<16x16xf32>

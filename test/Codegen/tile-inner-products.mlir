@@ -13,6 +13,9 @@
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(%{avx2},canonicalize,cse)' \
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=AVX2
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(func.func(posenc-tile-inner-products{vector-bytes=64 bf16-dots=true}),cse)' \
+// RUN:   --split-input-file --mlir-print-local-scope \
+// RUN:   | FileCheck %s --check-prefix=DOTS
 
 // Tiles of the sums fit into registers. What uses the product is computed for
 // each tile; the fill begins each. A transposed matrix is read as it was.
@@ -101,6 +104,51 @@ func.func @converted(%a: tensor<10x8xbf16>, %b: tensor<24x8xbf16>, %c: tensor<10
     scf.yield %p : tensor<10x24xf32>
   }
   return %r : tensor<10x24xf32>
+}
+
+// -----
+
+// Words of two elements of bf16, of all matrices at once where a loop takes one
+// after the other. What only rounds a matrix is done where its words are made.
+// DOTS-LABEL: func.func @words(
+// DOTS-SAME:    %[[A:.*]]: tensor<64x32xf32>, %[[B:.*]]: tensor<5x64x32xbf16>,
+// DOTS:         %[[ALL:.*]] = scf.for %{{.*}} = %c0 to %c5 step %c1 iter_args(%{{.*}} = %{{.*}}) -> (tensor<5x32x32xi32>)
+// DOTS:         scf.for %[[I:[a-z0-9]+]] = %c0 to %c5
+// DOTS:           %[[RIGHT:.*]] = tensor.extract_slice %[[ALL]][%[[I]], 0, 0] [1, 32, 32]
+// DOTS:           scf.for %[[W:[a-z0-9]+]] = %c0 to %c32 step %c1
+// DOTS-DAG:         vector.transfer_read %{{.*}}[%[[W]], %c0], {{.*}} : tensor<32x8xi32>, vector<1x8xi32>
+// DOTS-DAG:         vector.transfer_read %{{.*}}[%[[W]], %c0], {{.*}} : tensor<32x32xi32>, vector<32xi32>
+// DOTS:             vector.contract {{.*}} : vector<8x2xbf16>, vector<32x2xbf16> into vector<8x32xf32>
+// DOTS-NOT:     words
+// CHECK-LABEL: func.func @words(
+// CHECK-NOT:     vector.contract
+func.func @words(%a: tensor<64x32xf32>, %b: tensor<5x64x32xbf16>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %e = tensor.empty() : tensor<64x32xbf16>
+  %w = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<64x32xf32>) outs(%e : tensor<64x32xbf16>) {
+  ^bb0(%u: f32, %v: bf16):
+    %t = arith.truncf %u : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<64x32xbf16>
+  %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%acc = %c) -> tensor<32x32xf32> {
+    %s = tensor.extract_slice %b[%i, 0, 0] [1, 64, 32] [1, 1, 1] : tensor<5x64x32xbf16> to tensor<64x32xbf16>
+    %p = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%w, %s : tensor<64x32xbf16>, tensor<64x32xbf16>) outs(%acc : tensor<32x32xf32>) {
+    ^bb0(%u: bf16, %v: bf16, %o: f32):
+      %x = arith.extf %u : bf16 to f32
+      %y = arith.extf %v : bf16 to f32
+      %m = arith.mulf %x, %y : f32
+      %q = arith.addf %m, %o : f32
+      linalg.yield %q : f32
+    } -> tensor<32x32xf32>
+    scf.yield %p : tensor<32x32xf32>
+  }
+  return %r : tensor<32x32xf32>
 }
 
 // -----

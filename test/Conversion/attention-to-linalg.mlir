@@ -8,6 +8,9 @@
 
 // RUN: posenc-opt %s --convert-posenc-attention-to-linalg --split-input-file \
 // RUN:   --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(convert-posenc-attention-to-linalg{bf16-weights=true})' \
+// RUN:   --split-input-file --mlir-print-local-scope \
+// RUN:   | FileCheck %s --check-prefix=ROUND
 
 // Heads and queries are rows; scores are (keys, rows).
 // CHECK-LABEL: func.func @plain(
@@ -203,4 +206,22 @@ func.func @causal(%q: tensor<2x3x16xf64>, %k: tensor<8x16xf64>, %j: index, %acc:
     scf.yield %n#0, %n#1, %n#2 : tensor<2x3x16xf64>, tensor<2x3xf64>, tensor<2x3xf64>
   }
   return %r#0 : tensor<2x3x16xf64>
+}
+
+// -----
+
+// ROUND-LABEL: func.func @rounded(
+// ROUND:         %[[P:.*]] = linalg.generic
+// ROUND:           math.exp
+// ROUND:         %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[P2:.*]] : tensor<?x4xf32>) outs(%{{.*}} : tensor<?x4xbf16>)
+// ROUND:           arith.truncf
+// ROUND:         linalg.generic {{.*}} ins(%[[ROUNDED]], %{{.*}} : tensor<?x4xbf16>, tensor<?x8xbf16>)
+// CHECK-LABEL: func.func @rounded(
+// CHECK-NOT:     arith.truncf
+// CHECK:         return
+func.func @rounded(%q: tensor<1x4x8xbf16>, %k: tensor<?x8xbf16>, %i: index, %acc: tensor<1x4x8xf32>, %max: tensor<1x4xf32>, %sum: tensor<1x4xf32>) -> tensor<1x4x8xf32> {
+  %r:3 = posenc.online_attention at(%i, %i, %i, %i)
+    ins(%q, %k, %k : tensor<1x4x8xbf16>, tensor<?x8xbf16>, tensor<?x8xbf16>)
+    outs(%acc, %max, %sum : tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>)
+  return %r#0 : tensor<1x4x8xf32>
 }

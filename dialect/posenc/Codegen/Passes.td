@@ -221,16 +221,22 @@ def PosencTileInnerProductsPass
     sums, and a second matrix whose columns are not contiguous, are copied in
     front of the loops that do not change them. An elementwise operation that
     alone uses the product is computed tile by tile, too.
+
+    With `bf16-dots`, for vectors of 64 bytes, matrices of bf16 are copied as
+    words of two elements, as `posenc-tile-contractions` does.
   }];
   let options = [
     Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
-           "Bytes of the widest vector of the target">
+           "Bytes of the widest vector of the target">,
+    Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
+           "The target adds products of pairs of bf16 to f32 (VDPBF16PS)">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def PosencTileContractionsPass

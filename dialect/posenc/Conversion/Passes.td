@@ -42,13 +42,18 @@ def ConvertPosencAttentionToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-attention-to-linalg"> {
   let summary = "Convert tiles of attention on tensors to linalg";
   let description = [{
-    `posenc.online_attention` becomes generics: the products of queries and
-    keys, summed in the type of the sums; scale, score region and masks in one;
-    maxima; weights by `math.exp`; and the weighted values, which are a product of
-    matrices if all keys of the tile take part. Biases by distance outside of the
-    regions of attention become arithmetic. An attention is decomposed first, by
-    `posenc-decompose-attention`.
+    `posenc.online_attention` becomes generics, of scores as (keys, rows), where
+    heads and queries are rows: the products of keys and queries, summed in the
+    type of the sums; scale, score region and mask in one; masks by place, where
+    they take a key of the tile out; maxima; weights by `math.exp`; and the
+    weighted values, which are a product of matrices if all values are finite.
+    Biases by distance outside of the regions of attention become arithmetic. An
+    attention is decomposed first, by `posenc-decompose-attention`.
   }];
+  let options = [
+    Option<"bf16Weights", "bf16-weights", "bool", /*default=*/"false",
+           "Round the weights of values of bf16 to bf16">
+  ];
 }
 
 #endif // POSENC_CONVERSION_PASSES_TD

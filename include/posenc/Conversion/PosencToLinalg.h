@@ -26,8 +26,10 @@ namespace mlir::posenc {
 void populatePosencRopeToLinalgPatterns(RewritePatternSet &patterns);
 
 /// The pattern for `posenc.online_attention`. A `posenc.attention` is
-/// decomposed into it first.
-void populatePosencAttentionToLinalgPatterns(RewritePatternSet &patterns);
+/// decomposed into it first. With `bf16Weights`, the weights of values of bf16
+/// are rounded to it.
+void populatePosencAttentionToLinalgPatterns(RewritePatternSet &patterns,
+                                             bool bf16Weights = false);
 
 /// Patterns for `posenc.alibi`, except in a region of attention, and
 /// `posenc.t5_bucket`.

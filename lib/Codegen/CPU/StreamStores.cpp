@@ -49,7 +49,8 @@ static bool isMultiple(Value index, int64_t of) {
 /// memref that the views are of.
 static bool isAligned(vector::TransferWriteOp write) {
   VectorType type = write.getVectorType();
-  if (type.getRank() != 1 || write.getMask() || write.hasOutOfBoundsDim() ||
+  if (type.getRank() != 1 || !llvm::isPowerOf2_64(type.getNumElements()) ||
+      write.getMask() || write.hasOutOfBoundsDim() ||
       !write.getPermutationMap().isMinorIdentity() ||
       !isMultiple(write.getIndices().back(), type.getNumElements()))
     return false;

@@ -63,7 +63,8 @@ struct Lanes {
   llvm::MaybeAlign getAlignment(VectorType type) const {
     int64_t bytes = type.getNumElements() * getBits() / 8;
     return alignment == 0 ? llvm::MaybeAlign()
-                          : llvm::MaybeAlign(std::min(alignment, bytes));
+                          : llvm::MaybeAlign(std::min<int64_t>(
+                                alignment, llvm::bit_floor<uint64_t>(bytes)));
   }
   SmallVector<Value> getIndices(OpBuilder &builder, Location loc) const {
     return getValueOrCreateConstantIndexOp(builder, loc, indices);

@@ -106,6 +106,9 @@ Value WordPacker::put(Value destination, OpFoldResult firstDepth,
           SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
           [&](OpBuilder &nested, Location l, ValueRange args) {
             auto getBits = [&](Value element) -> Value {
+              if (!element.getType().isBF16())
+                element = arith::TruncFOp::create(
+                    nested, l, nested.getBF16Type(), element);
               Value bits = arith::BitcastOp::create(
                   nested, l, nested.getI16Type(), element);
               return arith::ExtUIOp::create(nested, l, nested.getI32Type(),
@@ -184,8 +187,8 @@ Value mlir::posenc::packDotWords(OpBuilder &builder, Location loc, Value matrix,
 }
 
 Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
-                            Value left, Value firstRow, Value panel,
-                            Value word) {
+                            Value left, bool leftSwapped, Value firstRow,
+                            Value panel, Value word) {
   auto type = cast<RankedTensorType>(tile.getType());
   int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -201,8 +204,13 @@ Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
     return vector::BitCastOp::create(
         builder, loc, VectorType::get({count, 2}, builder.getBF16Type()), rows);
   };
-  Value ofRows = read(VectorType::get({rows, 1}, builder.getI32Type()), left,
-                      {firstRow, word});
+  SmallVector<int64_t> shape{rows, 1};
+  SmallVector<Value> at{firstRow, word};
+  if (leftSwapped) {
+    std::swap(shape[0], shape[1]);
+    std::swap(at[0], at[1]);
+  }
+  Value ofRows = read(VectorType::get(shape, builder.getI32Type()), left, at);
   Value ofColumns = read(VectorType::get({columns}, builder.getI32Type()),
                          panel, {word, zero});
   Value sums = read(VectorType::get({rows, columns}, builder.getF32Type()),

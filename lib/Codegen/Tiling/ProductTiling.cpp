@@ -371,9 +371,10 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
       b, loc, constant(0), toValue(getSteps(depth)), constant(1), tile,
       [&](OpBuilder &, Location, Value at, ValueRange state) {
         if (tiles.hasDots) {
-          scf::YieldOp::create(
-              b, loc,
-              addDots(b, loc, state[0], left, toValue(firstRow), panel, at));
+          scf::YieldOp::create(b, loc,
+                               addDots(b, loc, state[0], left,
+                                       /*leftSwapped=*/false, toValue(firstRow),
+                                       panel, at));
           return;
         }
         SmallVector<OpFoldResult> offsets{firstRow, at},

@@ -69,18 +69,19 @@ constexpr int64_t kDotGroup = 64;
 OpFoldResult getNumDotWords(OpBuilder &builder, Location loc,
                             OpFoldResult depth);
 
-/// Copies a matrix of bf16 as words of pairs along its dimension `depthDim`, of
-/// this size, which becomes `wordsDim` of the destination: a matrix of i32 with
-/// as many words, and as large in the other dimension. A missing second half is
-/// zero.
+/// Copies a matrix as words of pairs of bf16, to which other elements are
+/// rounded, along its dimension `depthDim`, of this size, which becomes
+/// `wordsDim` of the destination: a matrix of i32 with as many words, and as
+/// large in the other dimension. A missing second half is zero.
 Value packDotWords(OpBuilder &builder, Location loc, Value matrix,
                    unsigned depthDim, OpFoldResult depth, Value destination,
                    unsigned wordsDim);
 
-/// Adds the products of one word of each row of `left` (rows x words) and each
-/// column of `panel` (words x columns) to the tile.
+/// Adds the products of one word of each row of `left` (rows x words, or words
+/// x rows if it is swapped) and each column of `panel` (words x columns) to the
+/// tile.
 Value addDots(OpBuilder &builder, Location loc, Value tile, Value left,
-              Value firstRow, Value panel, Value word);
+              bool leftSwapped, Value firstRow, Value panel, Value word);
 
 /// Emits the product in loops over tiles, before which the rewriter stands. The
 /// loop's result is that of the product.

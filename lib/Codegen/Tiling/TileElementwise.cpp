@@ -28,6 +28,7 @@
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCTILEELEMENTWISEPASS
@@ -107,7 +108,8 @@ bool mlir::posenc::isTiledColumnReduction(linalg::LinalgOp op) {
 /// Whether the loop adds products to a tile, its first result.
 static bool addsProducts(scf::ForOp loop) {
   return loop && loop.getNumResults() == 1 &&
-         llvm::any_of(loop.getOps<linalg::LinalgOp>(), isTiledContraction);
+         (llvm::any_of(loop.getOps<linalg::LinalgOp>(), isTiledContraction) ||
+          !loop.getOps<vector::ContractionOp>().empty());
 }
 
 /// Whether the operation starts or ends a tile of products that is in
@@ -176,6 +178,69 @@ struct TileElementwise final
     return lanes;
   }
 
+  /// Computes what a reduction of few columns adds up where it is added, vector
+  /// by vector. Others may use it, too. Returns whether it does.
+  bool fuseInput(RewriterBase &rewriter, linalg::LinalgOp op,
+                 const ElementwiseLoops &of) {
+    if (op.getNumDpsInputs() != 1 || op.getNumLoops() != 2)
+      return false;
+    OpOperand &input = *op.getDpsInputOperands().front();
+    auto producer = input.get().getDefiningOp<linalg::GenericOp>();
+    if (!producer || producer->getBlock() != op->getBlock() ||
+        producer->getNumResults() != 1 || !isTiledElementwise(producer) ||
+        isRegisterTile(producer) ||
+        !op.getMatchingIndexingMap(&input).isIdentity() ||
+        !producer.getMatchingIndexingMap(producer.getDpsInitOperand(0))
+             .isIdentity())
+      return false;
+    int64_t lanes = getLanes(producer, op.getStaticLoopRanges()[of.vector]);
+    if (op.getStaticLoopRanges()[of.vector] % lanes != 0)
+      return false;
+    SmallVector<int64_t> sizes(2, 1);
+    sizes[of.vector] = lanes;
+    scf::SCFTileAndFuseOptions options;
+    options.tilingOptions.setTileSizes(
+        getAsIndexOpFoldResult(op->getContext(), sizes));
+    options.tilingOptions.setInterchange({of.vector, of.reductions.front()});
+    options.setFusionControlFn(
+        [&](tensor::ExtractSliceOp, OpResult result, bool)
+            -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
+          if (result.getOwner() != producer)
+            return std::nullopt;
+          return scf::SCFTileAndFuseOptions::ControlFnResult{
+              /*yieldProducerReplacement=*/true};
+        });
+    rewriter.setInsertionPoint(op);
+    FailureOr<scf::SCFTileAndFuseResult> tiled =
+        scf::tileConsumerAndFuseProducersUsingSCF(
+            rewriter, cast<TilingInterface>(op.getOperation()), options);
+    if (failed(tiled))
+      return false;
+    // Sizes are those of the destination, which is there before.
+    rewriter.replaceUsesWithIf(
+        producer.getResult(0), producer.getDpsInits().front(),
+        [](OpOperand &use) { return isa<tensor::DimOp>(use.getOwner()); });
+    for (auto [old, replacement] : tiled->replacements)
+      rewriter.replaceUsesWithIf(old, replacement, [&](OpOperand &use) {
+        return !tiled->loops.front()->isAncestor(use.getOwner());
+      });
+    rewriter.eraseOp(op);
+    return true;
+  }
+
+  /// Takes rows that are shorter than a vector one by one: all of a tile's
+  /// would be one vector, and need more registers than there are.
+  LogicalResult tileShortRows(RewriterBase &rewriter, linalg::LinalgOp op,
+                              const ElementwiseLoops &of) {
+    if (isa<FunctionOpInterface>(op->getParentOp()) || op.getNumLoops() == 1)
+      return success();
+    SmallVector<int64_t> sizes(op.getNumLoops(), 1);
+    sizes[of.vector] = 0;
+    SmallVector<LoopLikeOpInterface> loops;
+    return tile(rewriter, op, sizes, scf::SCFTilingOptions::LoopType::ForOp,
+                loops);
+  }
+
   LogicalResult tileOne(RewriterBase &rewriter, linalg::LinalgOp op,
                         const ElementwiseLoops &of) {
     using LoopType = scf::SCFTilingOptions::LoopType;
@@ -186,7 +251,7 @@ struct TileElementwise final
     };
     // A row of fewer elements than a vector.
     if (isShort(of.vector))
-      return success();
+      return tileShortRows(rewriter, op, of);
     std::optional<unsigned> transposed = of.transposed;
     if (transposed && isShort(*transposed))
       transposed = std::nullopt;
@@ -205,8 +270,11 @@ struct TileElementwise final
                         ranges[of.vector] <= kMostVectors * lanes &&
                         ranges[of.vector] % lanes == 0;
     bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
-    if (areRegisters && !isPhase)
+    if (areRegisters && !isPhase) {
+      if (fuseInput(rewriter, op, of))
+        return success();
       rows[of.vector] = 0;
+    }
     auto tileBy = [&](ArrayRef<int64_t> sizes, LoopType type) -> LogicalResult {
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
         return success();
@@ -229,8 +297,9 @@ struct TileElementwise final
     if (transposed) {
       // Squares that fit into the registers.
       Type element = getElementTypeOrSelf(op.getDpsInits().front());
-      lanes = std::min<int64_t>(lanes, vectorBytes * 8 /
-                                           element.getIntOrFloatBitWidth());
+      lanes = std::min<int64_t>(
+          lanes,
+          vectorBytes * 8 / std::max(element.getIntOrFloatBitWidth(), 32u));
       vectors[*transposed] = lanes;
     }
     vectors[of.vector] = lanes;
@@ -249,12 +318,16 @@ struct TileElementwise final
         operations.push_back({op, *getLoops(op)});
     });
     IRRewriter rewriter(&getContext());
-    for (auto &[op, loops] : operations) {
-      if (!loops.reductions.empty())
-        getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
-      if (failed(tileOne(rewriter, op, loops)))
-        return signalPassFailure();
-    }
+    // Reductions first: they take their inputs along.
+    for (bool areReductions : {true, false})
+      for (auto &[op, loops] : operations) {
+        if (loops.reductions.empty() == areReductions || op->use_empty())
+          continue;
+        if (areReductions)
+          getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+        if (failed(tileOne(rewriter, op, loops)))
+          return signalPassFailure();
+      }
   }
 
 private:

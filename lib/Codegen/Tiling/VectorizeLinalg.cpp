@@ -57,10 +57,19 @@ bool mlir::posenc::computesVectors(linalg::LinalgOp op) {
 /// More elements than any tile has: the operation was not tiled.
 static constexpr int64_t kMostElements = 2048;
 
+/// Whether LLVM has code for vectors of the rows of a tile: shuffles of other
+/// numbers of bf16 stop it.
+static bool hasVectors(Value operand) {
+  auto type = dyn_cast<RankedTensorType>(operand.getType());
+  return !type || type.getRank() == 0 || type.getElementTypeBitWidth() != 16 ||
+         llvm::isPowerOf2_64(type.getShape().back());
+}
+
 /// Whether the operation is a tile as passes before this one leave it.
 static bool isTile(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || !computesVectors(op) ||
-      !op->getParentOfType<LoopLikeOpInterface>())
+      !op->getParentOfType<LoopLikeOpInterface>() ||
+      !llvm::all_of(op->getOperands(), hasVectors))
     return false;
   int64_t elements = 1;
   for (int64_t size : op.getStaticLoopRanges()) {

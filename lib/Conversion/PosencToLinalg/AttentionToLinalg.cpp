@@ -51,8 +51,10 @@ namespace {
 /// The lowering of one tile.
 class TileLowering {
 public:
-  TileLowering(OpBuilder &builder, OnlineAttentionOp op)
-      : builder(builder), loc(op.getLoc()), op(op), sum(op.getSumType()) {}
+  TileLowering(OpBuilder &builder, OnlineAttentionOp op, bool bf16Weights)
+      : builder(builder), loc(op.getLoc()), op(op), sum(op.getSumType()),
+        roundsWeights(bf16Weights &&
+                      getElementTypeOrSelf(op.getValue().getType()).isBF16()) {}
 
   SmallVector<Value> lower();
 
@@ -65,6 +67,7 @@ private:
   Value createScores(Value dots);
   Value createPlaces(Value scores);
   Value createWeightedSums(Value weights, bool skipsZeros);
+  Value round(Value weights);
   Value addValues(Value weights, Value factor, Value acc);
   /// Whether there are masks by place.
   bool hasPlaces();
@@ -137,6 +140,8 @@ private:
   Location loc;
   OnlineAttentionOp op;
   FloatType sum;
+  /// Whether weights are rounded to bf16 where they multiply values.
+  bool roundsWeights;
   /// Of the keys that some query sees, and the place of the first of them.
   Value key, value, mask, keyIndex;
   OpFoldResult numHeads, numQueries, numRows, numKeys, valueDim;
@@ -224,12 +229,14 @@ void TileLowering::chooseKeys() {
                      builder.getContext());
   steps = toValue(
       affine::makeComposedFoldedAffineMin(builder, loc, bound, {steps}));
-  // Of tiles without keys the first may be anything.
-  firstStep = arith::MinSIOp::create(
-      builder, loc, firstStep,
-      arith::SubIOp::create(builder, loc, index(builder, *all / kKeyStep),
-                            steps));
-  OpFoldResult first = apply(d0 * kKeyStep, firstStep);
+  OpFoldResult first = builder.getIndexAttr(0);
+  if (op.getWindowLeft()) {
+    // Of tiles without keys the first may be anything.
+    Value last = arith::SubIOp::create(builder, loc,
+                                       index(builder, *all / kKeyStep), steps);
+    firstStep = arith::MinSIOp::create(builder, loc, firstStep, last);
+    first = apply(d0 * kKeyStep, firstStep);
+  }
   numKeys = apply(d0 * kKeyStep, steps);
   auto cut = [&](Value tensor, int64_t dim) -> Value {
     SmallVector<OpFoldResult> sizes =
@@ -291,10 +298,13 @@ SmallVector<Value> TileLowering::createIndices(OpBuilder &b) {
   Value row = linalg::IndexOp::create(b, loc, 1);
   if (isConstantIntValue(numHeads, 1))
     return {index(b, 0), row, key};
-  AffineExpr d0 = b.getAffineDimExpr(0);
   int64_t queries = *getConstantIntValue(numQueries);
-  return {affine::AffineApplyOp::create(b, loc, d0.floorDiv(queries), row),
-          affine::AffineApplyOp::create(b, loc, d0 % queries, row), key};
+  auto apply = [&](AffineExpr expr) -> Value {
+    return affine::AffineApplyOp::create(b, loc, AffineMap::get(1, 0, expr),
+                                         row);
+  };
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  return {apply(d0.floorDiv(queries)), apply(d0 % queries), key};
 }
 
 /// The scores, minus infinity where the mask or `where` take a key out.
@@ -482,25 +492,38 @@ Value TileLowering::createWeightedSums(Value weights, bool skipsZeros) {
       3, {1}, {weights, value}, fill({numRows, valueDim}, 0.0),
       {{1, 0}, {1, 2}, {0, 2}},
       [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        Value weighted = widen(b, args[1]);
+        Value weight = widen(b, args[0]), weighted = widen(b, args[1]);
         if (!skipsZeros) {
           auto fused = arith::FastMathFlags::contract;
           Value product =
-              arith::MulFOp::create(b, loc, args[0], weighted, fused);
+              arith::MulFOp::create(b, loc, weight, weighted, fused);
           return {arith::AddFOp::create(b, loc, product, args[2], fused)};
         }
-        Value added = math::FmaOp::create(b, loc, args[0], weighted, args[2]);
+        Value added = math::FmaOp::create(b, loc, weight, weighted, args[2]);
         Value isOut = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                            args[0], scalar(b, 0.0));
+                                            weight, scalar(b, 0.0));
         return {arith::SelectOp::create(b, loc, isOut, args[2], added)};
       })[0];
+}
+
+/// The weights in the type in which they multiply values.
+Value TileLowering::round(Value weights) {
+  if (!roundsWeights)
+    return weights;
+  Type element = getElementTypeOrSelf(value.getType());
+  Value init = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, weights), element);
+  return generic(2, {}, weights, init, {kScore, kScore},
+                 [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+                   return {arith::TruncFOp::create(b, loc, element, args[0])};
+                 })[0];
 }
 
 /// What the sums of values become. A product of matrices is many times faster
 /// than sums that skip zeros, and as good if all values are finite.
 Value TileLowering::addValues(Value weights, Value factor, Value acc) {
   auto add = [&](bool skipsZeros) {
-    Value ofTile = createWeightedSums(weights, skipsZeros);
+    Value ofTile = createWeightedSums(round(weights), skipsZeros);
     static constexpr unsigned row[] = {0};
     return generic(
         2, {}, {factor, ofTile}, acc, {row, kScore, kScore},
@@ -581,7 +604,8 @@ SmallVector<Value> TileLowering::lower() {
 namespace {
 
 struct ConvertOnlineAttention : OpRewritePattern<OnlineAttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ConvertOnlineAttention(MLIRContext *context, bool bf16Weights)
+      : OpRewritePattern(context), bf16Weights(bf16Weights) {}
 
   LogicalResult matchAndRewrite(OnlineAttentionOp op,
                                 PatternRewriter &rewriter) const override {
@@ -591,9 +615,11 @@ struct ConvertOnlineAttention : OpRewritePattern<OnlineAttentionOp> {
       rewriter.replaceOp(op, op.getInits());
       return success();
     }
-    rewriter.replaceOp(op, TileLowering(rewriter, op).lower());
+    rewriter.replaceOp(op, TileLowering(rewriter, op, bf16Weights).lower());
     return success();
   }
+
+  bool bf16Weights;
 };
 
 struct ConvertPosencAttentionToLinalgPass
@@ -603,7 +629,7 @@ struct ConvertPosencAttentionToLinalgPass
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populatePosencAttentionToLinalgPatterns(patterns);
+    populatePosencAttentionToLinalgPatterns(patterns, bf16Weights);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     // The regions of attention hold no operations on tables.
     RewritePatternSet biases(&getContext());
@@ -615,6 +641,6 @@ struct ConvertPosencAttentionToLinalgPass
 } // namespace
 
 void mlir::posenc::populatePosencAttentionToLinalgPatterns(
-    RewritePatternSet &patterns) {
-  patterns.add<ConvertOnlineAttention>(patterns.getContext());
+    RewritePatternSet &patterns, bool bf16Weights) {
+  patterns.add<ConvertOnlineAttention>(patterns.getContext(), bf16Weights);
 }
