@@ -36,8 +36,10 @@ static constexpr llvm::StringLiteral kTensors =
  * last dimension is 1, and the others are any, also negative. Views of one
  * buffer may be rotated in place, as q and k of rows [q | k | v]. f16 and bf16
  * are their bits in uint16_t, and to DLPack (kDLFloat, 16) and (kDLBfloat, 16).
- * i1 is a byte, of which any value but 0 is true; to DLPack (kDLBool, 8) or
- * (kDLUInt, 8). Scalars are passed as such.
+ * f8E4M3FN and f8E5M2 are their bits in uint8_t; to DLPack (kDLFloat8_e4m3fn,
+ * 8) and (kDLFloat8_e5m2, 8), or (kDLUInt, 8). i1 is a byte, of which any value
+ * but 0 is true; to DLPack (kDLBool, 8) or (kDLUInt, 8). Scalars are passed as
+ * such.
  *
  * An output must not overlap another tensor; where the comment of a function
  * says that it may be an input, it may be exactly the same view of the same
@@ -114,7 +116,8 @@ typedef struct {
   int32_t device_id;
 } DLDevice;
 typedef struct {
-  uint8_t code; /* 0: integer, 1: unsigned, 2: float, 4: bfloat, 6: bool */
+  uint8_t code; /* 0: integer, 1: unsigned, 2: float, 4: bfloat, 6: bool,
+                   10: f8E4M3FN, 12: f8E5M2 */
   uint8_t bits;
   uint16_t lanes; /* 1 */
 } DLDataType;
@@ -163,13 +166,17 @@ static void print(raw_ostream &os, StringRef text, StringRef prefix) {
 
 static StringRef getCType(Type type) {
   type = getElementTypeOrSelf(type);
+  if (type.isIndex())
+    return "int64_t";
   if (type.isF64())
     return "double";
   if (type.isF32())
     return "float";
   if (type.isF16() || type.isBF16())
     return "uint16_t";
-  if (type.isInteger(1))
+  if (type.isInteger(8))
+    return "int8_t";
+  if (type.getIntOrFloatBitWidth() <= 8)
     return "uint8_t";
   return type.isInteger(32) ? "int32_t" : "int64_t";
 }

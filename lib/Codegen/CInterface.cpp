@@ -245,8 +245,14 @@ StringRef mlir::posenc::getTypeName(Type type) {
     return "bf16";
   if (type.isIndex())
     return "index";
+  if (isa<Float8E4M3FNType>(type))
+    return "f8E4M3FN";
+  if (isa<Float8E5M2Type>(type))
+    return "f8E5M2";
   if (type.isInteger(1))
     return "i1";
+  if (type.isInteger(8))
+    return "i8";
   return type.isInteger(32) ? "i32" : "i64";
 }
 

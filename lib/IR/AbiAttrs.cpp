@@ -68,7 +68,8 @@ static bool isScalarType(Type type) {
 
 static bool isElementType(Type type) {
   return isScalarType(type) || type.isSignlessInteger(1) ||
-         isa<Float16Type, BFloat16Type>(type);
+         type.isSignlessInteger(8) ||
+         isa<Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
 LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -78,7 +79,8 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (tensor && !isElementType(tensor.getElementType()))
     return emitError() << "type " << type
                        << " has no place in a C signature: expected elements "
-                          "f64, f32, f16, bf16, i64, i32, i1 or index (arg_c1)";
+                          "f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, "
+                          "i8, i1 or index (arg_c1)";
   if (!tensor && !isScalarType(type))
     return emitError() << "type " << type
                        << " has no place in a C signature: expected a ranked "

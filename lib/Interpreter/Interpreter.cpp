@@ -32,6 +32,12 @@ std::optional<DType> mlir::posenc::getReferenceType(Type elementType) {
     return DType::F16;
   if (elementType.isBF16())
     return DType::BF16;
+  if (isa<Float8E4M3FNType>(elementType))
+    return DType::F8E4M3;
+  if (isa<Float8E5M2Type>(elementType))
+    return DType::F8E5M2;
+  if (elementType.isSignlessInteger(8))
+    return DType::I8;
   if (elementType.isIndex() || elementType.isSignlessInteger(64))
     return DType::I64;
   // Of a bit every number but 0 is true.

@@ -30,8 +30,13 @@ int mlir::posenc::getPrecision(DType type) {
     return 11;
   case DType::BF16:
     return 8;
+  case DType::F8E4M3:
+    return 4;
+  case DType::F8E5M2:
+    return 3;
   case DType::I64:
   case DType::I32:
+  case DType::I8:
     return 0;
   }
   return 0;

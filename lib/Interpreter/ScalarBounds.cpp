@@ -75,11 +75,14 @@ Bounded mlir::posenc::roundBounded(Type elementType, double value, double error,
   if (type == DType::F64)
     return result;
   double bound = double(reference::overflowBound(type));
+  // The number that would follow the largest is one of that exponent, too.
+  if (type == DType::F8E4M3)
+    bound = double(reference::largestFinite(type)) + getUnit(type, bound);
   if (size + getUnit(type, size) < bound)
     return result;
   double rounded = double(reference::roundTo(type, value));
   bool isCertain = error == 0 || std::fabs(value) - error >= bound;
-  if (std::isinf(rounded) && isCertain)
+  if (!std::isfinite(rounded) && isCertain)
     return {Scalar::of(rounded), 0};
   if (!isCertain)
     result.error = HUGE_VAL;

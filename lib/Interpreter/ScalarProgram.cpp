@@ -55,9 +55,10 @@ void ScalarProgram::fail(int number) const {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// What becomes of a float result: the value, or that of a type of 16 bits.
+/// What becomes of a float result: the value, or that of a type of at most 16
+/// bits.
 double ScalarProgram::round(Type type, double value) const {
-  if (!rounds || (!type.isF16() && !type.isBF16()))
+  if (!rounds || type.getIntOrFloatBitWidth() > 16)
     return value;
   return double(reference::roundTo(*getReferenceType(type), value));
 }
@@ -276,8 +277,7 @@ LogicalResult ScalarProgram::add(Operation *op, Evaluator &values) {
     return success();
   }
   auto fits = [](Type type) {
-    return type.isIndex() || type.isF64() || type.isF32() || type.isF16() ||
-           type.isBF16() ||
+    return (isa<FloatType, IndexType>(type) && getReferenceType(type)) ||
            (type.isSignlessInteger() && type.getIntOrFloatBitWidth() <= 64);
   };
   if (op->getNumResults() == 1 && llvm::all_of(op->getOperandTypes(), fits) &&

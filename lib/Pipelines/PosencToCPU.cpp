@@ -179,6 +179,8 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   VectorTransferToSCFOptions vectorToSCF;
   vectorToSCF.enableFullUnroll();
   manager.addPass(createConvertVectorToSCFPass(vectorToSCF));
+  // What is left of f8 after that is an error, as for other types.
+  manager.addPass(createPosencExpandF8Pass());
   manager.addPass(createPosencExpandArithPass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addNestedPass<func::FuncOp>(createPosencExpandReshapesPass());

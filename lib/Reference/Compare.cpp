@@ -183,8 +183,12 @@ long double defaultLimitUlp(ResultKind kind, DType type, bool withAttention) {
     // holds for all; 0.51 is the published bound and catches any second
     // rounding.
     return 0.51L;
+  case DType::F8E4M3:
+  case DType::F8E5M2:
+    return 0.501L;
   case DType::I64:
   case DType::I32:
+  case DType::I8:
     return 0;
   }
   return 0;

@@ -8,6 +8,7 @@
 
 #include "posenc/Reference/Tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -25,6 +26,8 @@ struct Format {
   int precision; ///< Significant bits with the hidden one; 0 for integers.
   int minExponent;
   int maxExponent;
+  /// Without infinities the largest exponent has numbers, too, and one NaN.
+  bool hasInfinity = true;
 
   int fractionBits() const { return precision - 1; }
   uint64_t signBit() const { return uint64_t(1) << (8 * bytes - 1); }
@@ -32,6 +35,9 @@ struct Format {
     return uint64_t(maxExponent - minExponent + 2) << fractionBits();
   }
   uint64_t hiddenBit() const { return uint64_t(1) << fractionBits(); }
+  uint64_t nan() const {
+    return hasInfinity ? infinity() | (hiddenBit() >> 1) : signBit() - 1;
+  }
 };
 } // namespace
 
@@ -49,6 +55,12 @@ static Format formatOf(DType type) {
     return {8, 0, 0, 0};
   case DType::I32:
     return {4, 0, 0, 0};
+  case DType::I8:
+    return {1, 0, 0, 0};
+  case DType::F8E4M3:
+    return {1, 4, -6, 8, /*hasInfinity=*/false};
+  case DType::F8E5M2:
+    return {1, 3, -14, 15};
   }
   return {0, 0, 0, 0};
 }
@@ -88,10 +100,12 @@ static int binade(const Format &format, long double magnitude) {
 static uint64_t encodeInteger(DType type, long double value) {
   if (std::isnan(value))
     return 0;
-  long double low = type == DType::I64 ? -0x1p63L : -0x1p31L;
+  long double low = -overflowBound(type);
   long double high = -(low + 1);
   long double held = std::fmin(std::fmax(std::nearbyint(value), low), high);
   uint64_t bits = uint64_t(int64_t(held));
+  if (type == DType::I8)
+    return uint8_t(bits);
   return type == DType::I64 ? bits : uint32_t(bits);
 }
 
@@ -101,10 +115,11 @@ uint64_t encode(DType type, long double value) {
     return encodeInteger(type, value);
   uint64_t sign = std::signbit(value) ? format.signBit() : 0;
   if (std::isnan(value))
-    return sign | format.infinity() | (format.hiddenBit() >> 1);
+    return sign | format.nan();
   long double size = std::fabs(value);
+  uint64_t beyond = format.hasInfinity ? format.infinity() : format.nan();
   if (size >= overflowBound(type))
-    return sign | format.infinity();
+    return sign | beyond;
   int exponent = binade(format, size);
   // In units of the spacing a normal number has its hidden bit set, so adding
   // the exponent below it counts one for normal numbers and none for subnormal
@@ -112,7 +127,8 @@ uint64_t encode(DType type, long double value) {
   long double units =
       std::nearbyint(std::ldexp(size, format.fractionBits() - exponent));
   uint64_t field = uint64_t(exponent - format.minExponent);
-  return sign | ((field << format.fractionBits()) + uint64_t(units));
+  uint64_t rounded = (field << format.fractionBits()) + uint64_t(units);
+  return sign | std::min(rounded, beyond);
 }
 
 long double decode(DType type, uint64_t bits) {
@@ -120,11 +136,16 @@ long double decode(DType type, uint64_t bits) {
     return (long double)(int64_t(bits));
   if (type == DType::I32)
     return (long double)(int32_t(uint32_t(bits)));
+  if (type == DType::I8)
+    return (long double)(int8_t(uint8_t(bits)));
   Format format = formatOf(type);
   uint64_t fraction = bits & (format.hiddenBit() - 1);
   uint64_t field = (bits & (format.signBit() - 1)) >> format.fractionBits();
   long double size;
-  if ((field << format.fractionBits()) == format.infinity()) {
+  if (!format.hasInfinity && (bits & (format.signBit() - 1)) == format.nan()) {
+    size = std::numeric_limits<long double>::quiet_NaN();
+  } else if (format.hasInfinity &&
+             (field << format.fractionBits()) == format.infinity()) {
     size = fraction ? std::numeric_limits<long double>::quiet_NaN()
                     : std::numeric_limits<long double>::infinity();
   } else {
@@ -139,6 +160,8 @@ uint64_t loadBits(DType type, const void *data, int64_t index) {
   size_t width = byteWidth(type);
   const auto *from = static_cast<const uint8_t *>(data) + size_t(index) * width;
   // Through the integer of the very width, for either byte order.
+  if (width == 1)
+    return *from;
   if (width == 2) {
     uint16_t bits;
     std::memcpy(&bits, from, width);
@@ -159,7 +182,9 @@ void storeBits(DType type, void *data, int64_t index, uint64_t bits) {
   auto *to = static_cast<uint8_t *>(data) + size_t(index) * width;
   auto half = uint16_t(bits);
   auto single = uint32_t(bits);
-  if (width == 2)
+  if (width == 1)
+    *to = uint8_t(bits);
+  else if (width == 2)
     std::memcpy(to, &half, width);
   else if (width == 4)
     std::memcpy(to, &single, width);
@@ -197,8 +222,16 @@ long double ulp(DType type, long double magnitude) {
 
 long double overflowBound(DType type) {
   if (!isFloat(type))
-    return type == DType::I64 ? 0x1p63L : 0x1p31L;
+    return std::ldexp(1.0L, 8 * int(byteWidth(type)) - 1);
   return std::ldexp(1.0L, formatOf(type).maxExponent + 1);
+}
+
+long double largestFinite(DType type) {
+  if (!isFloat(type))
+    return overflowBound(type) - 1;
+  Format format = formatOf(type);
+  uint64_t beyond = format.hasInfinity ? format.infinity() : format.nan();
+  return decode(type, beyond - 1);
 }
 
 long double smallestNormal(DType type) {

@@ -42,6 +42,12 @@ getOracleType(posenc_dtype dtype) {
     return DType::I64;
   case POSENC_I32:
     return DType::I32;
+  case POSENC_I8:
+    return DType::I8;
+  case POSENC_F8E4M3FN:
+    return DType::F8E4M3;
+  case POSENC_F8E5M2:
+    return DType::F8E5M2;
   default:
     return std::nullopt;
   }

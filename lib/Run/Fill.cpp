@@ -110,6 +110,11 @@ static bool isInteger(const Array &array) {
 llvm::Error mlir::posenc::fillRandom(const Array &array, uint64_t seed) {
   Generator generator(seed);
   uint64_t count = array.dtype() == POSENC_I1 ? 2 : 4096;
+  // Quantized numbers: all that there are.
+  if (array.dtype() == POSENC_I8)
+    return fill(array, [&](int64_t) -> long double {
+      return static_cast<long double>(generator.next() % 256) - 128;
+    });
   if (isInteger(array))
     return fill(array, [&](int64_t) -> long double {
       return static_cast<long double>(generator.next() % count);
@@ -149,6 +154,7 @@ llvm::Expected<int64_t> mlir::posenc::parseInteger(posenc_dtype dtype,
   int64_t number;
   if (text.getAsInteger(10, number) ||
       (dtype == POSENC_I32 && number != int32_t(number)) ||
+      (dtype == POSENC_I8 && number != int8_t(number)) ||
       (dtype == POSENC_I1 && number != (number & 1)))
     return llvm::createStringError("'" + text.take_front(24) + "' is no " +
                                    posenc_dtype_name(dtype));

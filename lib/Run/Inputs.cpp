@@ -74,6 +74,10 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
     std::string error;
     if (!runtime::readNpy(text.path, input.array, error))
       return llvm::createStringError(error);
+    // A file of bytes does not say which f8 they are.
+    if (input.array.dtype() == POSENC_F8E4M3FN &&
+        argument.dtype() == POSENC_F8E5M2)
+      input.array.reinterpret(POSENC_F8E5M2);
     return input;
   }
   if (llvm::Error error = checkType(text, argument))

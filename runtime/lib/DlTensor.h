@@ -28,14 +28,23 @@ enum { kDlCpu = 1, kDlCuda = 2, kDlVulkan = 7 };
 /// Describes a contiguous tensor in the CPU's memory.
 inline DlTensor describe(const posenc_argument &argument,
                          const posenc_tensor &tensor) {
-  enum { integer = 0, floating = 2, bfloat = 4, boolean = 6 };
+  enum {
+    integer = 0,
+    floating = 2,
+    bfloat = 4,
+    boolean = 6,
+    float8E4M3FN = 10,
+    float8E5M2 = 12
+  };
   posenc_dtype dtype = argument.dtype;
   bool isFloat =
       dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16;
-  int code = dtype == POSENC_BF16 ? bfloat
-             : dtype == POSENC_I1 ? boolean
-             : isFloat            ? floating
-                                  : integer;
+  int code = dtype == POSENC_BF16       ? bfloat
+             : dtype == POSENC_I1       ? boolean
+             : dtype == POSENC_F8E4M3FN ? float8E4M3FN
+             : dtype == POSENC_F8E5M2   ? float8E5M2
+             : isFloat                  ? floating
+                                        : integer;
   return {tensor.data,
           kDlCpu,
           0,

@@ -20,11 +20,12 @@ struct DtypeInfo {
 
 // Indexed by posenc_dtype.
 static const DtypeInfo dtypes[] = {
-    {"invalid", 0}, {"f64", 8}, {"f32", 4},   {"f16", 2}, {"bf16", 2},
-    {"i64", 8},     {"i32", 4}, {"index", 8}, {"i8", 1},  {"i1", 1},
+    {"invalid", 0}, {"f64", 8}, {"f32", 4},      {"f16", 2},
+    {"bf16", 2},    {"i64", 8}, {"i32", 4},      {"index", 8},
+    {"i8", 1},      {"i1", 1},  {"f8E4M3FN", 1}, {"f8E5M2", 1},
 };
 static constexpr posenc_dtype numDtypes = sizeof(dtypes) / sizeof(dtypes[0]);
-static_assert(numDtypes == POSENC_I1 + 1, "one row per type");
+static_assert(numDtypes == POSENC_F8E5M2 + 1, "one row per type");
 
 static const DtypeInfo &info(posenc_dtype dtype) {
   return dtypes[dtype > 0 && dtype < numDtypes ? dtype : 0];

@@ -476,6 +476,38 @@ def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def PosencExpandF8Pass : Pass<"posenc-expand-f8"> {
+  let summary = "Turn conversions from and to f8 into other arithmetic";
+  let description = [{
+    CPUs have none of `f8E4M3FN` and `f8E5M2`. To f32 they go by f16, which has
+    all of their numbers; from f32 they are rounded once, to nearest, ties to
+    even, as `arith.truncf` does it: numbers that are too large become NaN in
+    `f8E4M3FN` and infinite in `f8E5M2`. Other floats go by f32. What only moves
+    f8 is left alone: it becomes i8 in the LLVM dialect.
+
+    ```mlir
+    func.func @widen(%x: vector<8xf8E5M2>) -> vector<8xf32> {
+      %0 = arith.extf %x : vector<8xf8E5M2> to vector<8xf32>
+      return %0 : vector<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @widen(%x: vector<8xf8E5M2>) -> vector<8xf32> {
+      %c8 = arith.constant dense<8> : vector<8xi16>
+      %0 = arith.bitcast %x : vector<8xf8E5M2> to vector<8xi8>
+      %1 = arith.extui %0 : vector<8xi8> to vector<8xi16>
+      %2 = arith.shli %1, %c8 : vector<8xi16>
+      %3 = arith.bitcast %2 : vector<8xi16> to vector<8xf16>
+      %4 = arith.extf %3 : vector<8xf16> to vector<8xf32>
+      return %4 : vector<8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PosencEraseBF16Pass : Pass<"posenc-erase-bf16"> {
   let summary = "Turn bf16 of the LLVM dialect into i16";
   let description = [{

@@ -16,7 +16,8 @@
 
 namespace posenc::reference {
 
-enum class DType { F64, F32, F16, BF16, I64, I32 };
+/// F8E4M3 is the format without infinities, whose largest number is 448.
+enum class DType { F64, F32, F16, BF16, I64, I32, I8, F8E4M3, F8E5M2 };
 
 /// The magnitude of an element of which nothing is known, so that any result
 /// will do.
@@ -44,9 +45,9 @@ size_t byteWidth(DType type);
 bool isFloat(DType type);
 
 /// The bits of \p value rounded once to \p type, to nearest, ties to even;
-/// subnormals kept, overflow to infinity. A NaN stays one (quiet, its sign
-/// kept, its payload not). Integers are rounded likewise and saturate; NaN
-/// gives 0.
+/// subnormals kept, overflow to infinity, or NaN if there is none. A NaN stays
+/// one (quiet, its sign kept, its payload not). Integers are rounded likewise
+/// and saturate; NaN gives 0.
 uint64_t encode(DType type, long double value);
 /// The exact value of the low bits of \p bits.
 long double decode(DType type, uint64_t bits);
@@ -68,6 +69,7 @@ long double ulp(DType type, long double magnitude);
 
 /// 2^(e+1) if the largest finite number is below it and at least 2^e.
 long double overflowBound(DType type);
+long double largestFinite(DType type);
 long double smallestNormal(DType type);
 
 } // namespace posenc::reference

@@ -28,11 +28,22 @@ static int64_t getBits(Type type) {
 
 /// The code of an element type in DLPack.
 static int64_t getDLPackCode(Type type) {
-  enum { kDLInt = 0, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6 };
+  enum {
+    kDLInt = 0,
+    kDLFloat = 2,
+    kDLBfloat = 4,
+    kDLBool = 6,
+    kDLFloat8_e4m3fn = 10,
+    kDLFloat8_e5m2 = 12
+  };
   if (type.isInteger(1))
     return kDLBool;
   if (type.isBF16())
     return kDLBfloat;
+  if (isa<Float8E4M3FNType>(type))
+    return kDLFloat8_e4m3fn;
+  if (isa<Float8E5M2Type>(type))
+    return kDLFloat8_e5m2;
   return isa<FloatType>(type) ? kDLFloat : kDLInt;
 }
 

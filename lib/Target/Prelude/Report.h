@@ -17,7 +17,7 @@ struct Call {
   int64_t *words;
   char *message; /* NULL: nowhere */
   size_t size, used;
-  int32_t deviceType; /* where tensors have to be, as in DLPack */
+  int32_t deviceType;            /* where tensors have to be, as in DLPack */
   const int64_t *workspaceBytes; /* NULL: the caller does not say */
 };
 
@@ -51,6 +51,9 @@ static void putType(struct Call *call, int64_t type) {
   int64_t code = type & 0xff, lanes = type >> 16;
   if (code < (int64_t)(sizeof(names) / sizeof(*names))) {
     putText(call, names[code]);
+  } else if (code == 10 || code == 12) {
+    putText(call, code == 10 ? "float8_e4m3fn" : "float8_e5m2");
+    putText(call, " of bits ");
   } else {
     putText(call, "type code ");
     putNumber(call, code);

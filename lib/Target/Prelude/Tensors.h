@@ -24,7 +24,13 @@ struct Tensor {
 };
 
 enum { kDLCPU = 1, kDLCUDA = 2, kDLVulkan = 7, kDLCUDAManaged = 13 };
-enum { kDLUInt = 1, kDLFloat = 2, kDLBool = 6 };
+enum {
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLBool = 6,
+  kDLFloat8_e4m3fn = 10,
+  kDLFloat8_e5m2 = 12
+};
 
 /* In the word of an argument of which only the shape is read: there is no
  * tensor, so that others must give its sizes. */
@@ -130,9 +136,12 @@ static int32_t bindTensor(struct Call *call, int64_t number,
                     ? "%n is on a device of type %d, expected CUDA, type %d"
                     : "%n is on a device of type %d, expected Vulkan, type %d",
                 VALUES(number, tensor->deviceType, call->deviceType));
-  /* Frameworks without a type of their own for it have bool as uint8. */
-  int isCode = tensor->code == argument->code ||
-               (argument->code == kDLBool && tensor->code == kDLUInt);
+  /* Frameworks without a type of their own for it have bool and f8 as uint8. */
+  int isByte = argument->code == kDLBool ||
+               argument->code == kDLFloat8_e4m3fn ||
+               argument->code == kDLFloat8_e5m2;
+  int isCode =
+      tensor->code == argument->code || (isByte && tensor->code == kDLUInt);
   if (!isCode || tensor->bits != argument->bits || tensor->lanes != 1)
     return fail(call, kType, "%n has elements of type %t, expected %t",
                 VALUES(number,

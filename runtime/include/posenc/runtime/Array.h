@@ -39,6 +39,15 @@ public:
                        Array &out, std::string &error);
 
   posenc_dtype dtype() const { return type; }
+  /// Takes the elements for those of another type. False, and nothing changes,
+  /// if they have another size.
+  bool reinterpret(posenc_dtype dtype) {
+    if (!posenc_dtype_size(dtype) ||
+        posenc_dtype_size(dtype) != posenc_dtype_size(type))
+      return false;
+    type = dtype;
+    return true;
+  }
   const std::vector<int64_t> &shape() const { return sizes; }
   void *data() const { return memory; }
   template <typename T> T *dataAs() const { return static_cast<T *>(memory); }

@@ -65,7 +65,9 @@ enum {
   POSENC_I32 = 6,
   POSENC_INDEX = 7, ///< int64_t in memory; interchangeable with POSENC_I64
   POSENC_I8 = 8,
-  POSENC_I1 = 9 ///< one byte; any value but 0 is true
+  POSENC_I1 = 9,        ///< one byte; any value but 0 is true
+  POSENC_F8E4M3FN = 10, ///< without infinities; uint8_t in memory
+  POSENC_F8E5M2 = 11    ///< with infinities; uint8_t in memory
 };
 
 /// What an argument is: a pointer to data, or a number by value.

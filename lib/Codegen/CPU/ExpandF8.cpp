@@ -1,0 +1,164 @@
+//===- ExpandF8.cpp - f8 conversions as other arithmetic --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From f8: both formats are narrower than f16 in exponent and fraction, so that
+// their bits, moved up, are an f16 of which the hardware makes an f32 without
+// branches, subnormal numbers included:
+//
+//   f8E5M2    s eeeee mm         is f16 s eeeee mm00000000 as it is;
+//   f8E4M3FN  s eeee mmm         is f16 s 0eeee mmm0000000 times 2^8, the
+//                                difference of the biases 15 and 7.
+//
+// To f8 there is no such way: numbers would be rounded twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementwiseBuilder.h"
+
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCEXPANDF8PASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+/// What tells the formats apart.
+struct Format {
+  unsigned fractionBits;
+  int bias;
+  uint32_t beyond; ///< The bits of infinity, or of NaN where there is none.
+  uint32_t nan;
+};
+} // namespace
+
+static std::optional<Format> getFormat(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (isa<TensorType>(type))
+    return std::nullopt;
+  if (isa<Float8E4M3FNType>(element))
+    return Format{3, 7, 0x7f, 0x7f};
+  if (isa<Float8E5M2Type>(element))
+    return Format{2, 15, 0x7c, 0x7e};
+  return std::nullopt;
+}
+
+/// `value` as another float, through f32 if it has as many bits.
+static Value convert(OpBuilder &builder, Location loc, Value value, Type to) {
+  unsigned from = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+  unsigned width = getElementTypeOrSelf(to).getIntOrFloatBitWidth();
+  if (value.getType() == to)
+    return value;
+  if (from < width)
+    return arith::ExtFOp::create(builder, loc, to, value);
+  return arith::TruncFOp::create(builder, loc, to, value);
+}
+
+namespace {
+
+struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<Format> format = getFormat(op.getIn().getType());
+    if (!format)
+      return rewriter.notifyMatchFailure(op, "not from f8");
+    Location loc = op.getLoc();
+    ElementwiseBuilder b(rewriter, loc, op.getIn());
+    Type i16 = rewriter.getI16Type(), f16 = rewriter.getF16Type(),
+         f32 = rewriter.getF32Type();
+    Value bits = b.cast<arith::BitcastOp>(rewriter.getI8Type(), op.getIn());
+    Value result;
+    if (format->fractionBits == 2) {
+      bits = b.shl(b.cast<arith::ExtUIOp>(i16, bits), b.i16(8));
+      result = b.cast<arith::ExtFOp>(f32, b.cast<arith::BitcastOp>(f16, bits));
+    } else {
+      // The sign is extended, so that it is in its place already.
+      bits = b.cast<arith::ExtSIOp>(i16, bits);
+      Value size = b.andi(b.shl(bits, b.i16(7)), b.i16(0x3f80));
+      Value isNaN = arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::eq, size, b.i16(0x3f80));
+      size = b.select(isNaN, b.i16(0x7e00), size);
+      Value half = b.ori(size, b.andi(bits, b.i16(0x8000)));
+      result = b.cast<arith::ExtFOp>(f32, b.cast<arith::BitcastOp>(f16, half));
+      result = b.mul(result, b.f32(256));
+    }
+    rewriter.replaceOp(op, convert(rewriter, loc, result, op.getType()));
+    return success();
+  }
+};
+
+struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<Format> format = getFormat(op.getType());
+    if (!format)
+      return rewriter.notifyMatchFailure(op, "not to f8");
+    Location loc = op.getLoc();
+    // Wider numbers would be rounded twice.
+    if (getElementTypeOrSelf(op.getIn().getType()).isF64())
+      return rewriter.notifyMatchFailure(op, "from f64");
+    ElementwiseBuilder b(rewriter, loc, op.getIn());
+    Type i32 = rewriter.getI32Type(), f32 = rewriter.getF32Type();
+    Value x = convert(rewriter, loc, op.getIn(), b.like(f32));
+    Value bits = b.cast<arith::BitcastOp>(i32, x);
+    Value size = b.andi(bits, b.i32(0x7fffffff));
+    Value sign = b.andi(b.shru(bits, b.i32(24)), b.i32(0x80));
+    auto isBelow = [&](Value a, Value limit) {
+      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, a,
+                                   limit);
+    };
+
+    // Normal numbers: half a unit is added, or a little less where the number
+    // below is even. A carry goes to the exponent, whose bias is changed.
+    unsigned shift = 23 - format->fractionBits;
+    Value odd = b.andi(b.shru(size, b.i32(shift)), b.i32(1));
+    Value half = b.addi(b.i32((uint32_t(1) << (shift - 1)) - 1), odd);
+    Value normal = b.shru(b.addi(size, half), b.i32(shift));
+    normal = b.subi(
+        normal, b.i32(uint32_t(127 - format->bias) << format->fractionBits));
+    normal = b.binary<arith::MinUIOp>(normal, b.i32(format->beyond));
+    // Subnormal ones: the sum with a number whose unit is theirs rounds them to
+    // that unit, and counts units in its lowest bits.
+    uint32_t exponent = 127 + 1 - format->bias;
+    uint32_t unit = (exponent + shift) << 23;
+    Value sum = b.add(b.cast<arith::BitcastOp>(f32, size),
+                      b.cast<arith::BitcastOp>(f32, b.i32(unit)));
+    Value small = b.subi(b.cast<arith::BitcastOp>(i32, sum), b.i32(unit));
+    Value result =
+        b.select(isBelow(size, b.i32(exponent << 23)), small, normal);
+    Value isNumber = isBelow(size, b.i32(0x7f800001));
+    result = b.select(isNumber, result, b.i32(format->nan));
+    Value byte =
+        b.cast<arith::TruncIOp>(rewriter.getI8Type(), b.ori(result, sign));
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), byte);
+    return success();
+  }
+};
+
+struct ExpandF8 final : mlir::posenc::impl::PosencExpandF8PassBase<ExpandF8> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandExtension, ExpandTruncation>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
