@@ -96,16 +96,18 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
     symbols = {Batch, QueryHeads, Queries, isPaged ? Own : Keys};
   else if (is(getODSOperands(11)))
     symbols = {QueryHeads};
+  else if (is(getODSOperands(12)) || is(getODSOperands(13)))
+    symbols = getScaleSymbols(isPaged ? Pages : Batch, KeyHeads,
+                              isPaged ? PageSlots : Keys, arePackedKeys());
   else if (operandNumber == getInits().getBeginOperandIndex())
     symbols = output;
   else
     symbols = SmallVector<int64_t>(ArrayRef(output).drop_back());
   // A rank that is wrong is an error of its own.
   symbols.resize(type.getRank(), Own);
-  if (is(getODSOperands(10)))
-    for (auto [dim, symbol] : llvm::enumerate(symbols))
-      if (type.getDimSize(dim) == 1)
-        symbol = Own;
+  if (is(getODSOperands(10)) || is(getODSOperands(12)) ||
+      is(getODSOperands(13)))
+    dropUnitSymbols(type, symbols);
   return symbols;
 }
 
@@ -189,8 +191,7 @@ static LogicalResult verifyOperands(AttentionOp op) {
     return op.emitOpError() << "expected at most two lists in cu_seqlens, got "
                             << op.getCuSeqlens().size() << " (attn_c8)";
   Type element = getElementTypeOrSelf(op.getQuery().getType());
-  for (Value value : {op.getKey(), op.getValue(), op.getQueryNorm(),
-                      op.getKeyNorm(), op.getInits()[0]})
+  for (Value value : {op.getQueryNorm(), op.getKeyNorm(), op.getInits()[0]})
     if (value && getElementTypeOrSelf(value.getType()) != element)
       return op.emitOpError() << "expected element type " << element << ", got "
                               << value.getType() << " (attn_c2)";
@@ -198,6 +199,10 @@ static LogicalResult verifyOperands(AttentionOp op) {
     if (value && getElementTypeOrSelf(value.getType()) != op.getSumType())
       return op.emitOpError() << "expected element type " << op.getSumType()
                               << ", got " << value.getType() << " (attn_c2)";
+  if (failed(verifyCacheTypes(op, op.getKey().getType(),
+                              op.getValue().getType(), op.getSumType(),
+                              "attn_c19")))
+    return failure();
 
   int64_t queryRank = op.arePackedQueries() ? 3 : 4;
   int64_t keyRank = op.arePackedKeys() ? 3 : 4;
@@ -209,6 +214,17 @@ static LogicalResult verifyOperands(AttentionOp op) {
       failed(
           verifyHeads(op, "output", op.getInits()[0].getType(), queryRank, c3)))
     return failure();
+  bool isQuantized = isQuantizedType(op.getKey().getType());
+  for (auto [name, scales] : {std::pair("key_scales", op.getKeyScales()),
+                              std::pair("value_scales", op.getValueScales())}) {
+    if (isQuantized != static_cast<bool>(scales))
+      return op.emitOpError()
+             << "keys of " << getElementTypeOrSelf(op.getKey().getType())
+             << (isQuantized ? " need " : " have no ") << name << " (attn_c20)";
+    if (scales &&
+        failed(verifyRank(op, name, scales.getType(), keyRank - 1, "attn_c20")))
+      return failure();
+  }
   if (Value logSums = op.getLogSumInit())
     return verifyRank(op, "second destination", logSums.getType(),
                       queryRank - 1, c3);

@@ -28,6 +28,40 @@ FloatType mlir::posenc::getSumTypeFor(Type tensor) {
   return Float32Type::get(tensor.getContext());
 }
 
+bool mlir::posenc::isQuantizedType(Type tensor) {
+  return getElementTypeOrSelf(tensor).getIntOrFloatBitWidth() == 8;
+}
+
+LogicalResult mlir::posenc::verifyCacheTypes(Operation *op, Type keys,
+                                             Type values, Type sums,
+                                             StringRef constraint) {
+  Type element = getElementTypeOrSelf(keys);
+  if (getElementTypeOrSelf(values) != element)
+    return op->emitOpError()
+           << "expected keys and values of one element type, got " << keys
+           << " and " << values << " (" << constraint << ")";
+  if (element.getIntOrFloatBitWidth() > sums.getIntOrFloatBitWidth())
+    return op->emitOpError()
+           << "expected keys and values that are not wider than the sums' "
+           << sums << ", got " << keys << " (" << constraint << ")";
+  return success();
+}
+
+SmallVector<int64_t> mlir::posenc::getScaleSymbols(int64_t batch, int64_t heads,
+                                                   int64_t tokens,
+                                                   bool isPacked) {
+  if (isPacked)
+    return {heads, tokens};
+  return {batch, heads, tokens};
+}
+
+void mlir::posenc::dropUnitSymbols(ShapedType type,
+                                   SmallVectorImpl<int64_t> &symbols) {
+  for (auto [dim, symbol] : llvm::enumerate(symbols))
+    if (type.getDimSize(dim) == 1)
+      symbol = -1;
+}
+
 SmallVector<Type> mlir::posenc::getScoreArguments(Type query) {
   SmallVector<Type> types = getWhereArguments(query.getContext());
   types.insert(types.begin(), getSumTypeFor(query));

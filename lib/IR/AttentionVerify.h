@@ -16,6 +16,21 @@ namespace mlir::posenc {
 /// The type of sums over tensors of the type: f64 for f64, else f32.
 FloatType getSumTypeFor(Type tensor);
 
+/// Whether the elements are quantized, so that rows have scales: i8 and f8.
+bool isQuantizedType(Type tensor);
+
+/// Checks the element types of caches: both have one, which is not wider than
+/// that of sums. Errors end in `constraint`.
+LogicalResult verifyCacheTypes(Operation *op, Type keys, Type values, Type sums,
+                               StringRef constraint);
+
+/// Symbols of the scales of rows; a static 1 stands for all.
+SmallVector<int64_t> getScaleSymbols(int64_t batch, int64_t heads,
+                                     int64_t tokens, bool isPacked);
+
+/// Makes dimensions whose static 1 stands for all their own.
+void dropUnitSymbols(ShapedType type, SmallVectorImpl<int64_t> &symbols);
+
 /// The types of the arguments of the regions `score` and `where`.
 SmallVector<Type> getScoreArguments(Type query);
 SmallVector<Type> getWhereArguments(MLIRContext *context);

@@ -58,10 +58,12 @@ SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
     symbols = {Batch};
   } else if (is(5)) {
     symbols = tokens;
-  } else {
+  } else if (operandNumber < getInits().getBeginOperandIndex() + 2) {
     symbols = getHeadSymbols(entries, CacheTokens, Heads,
                              is(6) ? Dim : ValueDim, getCacheLayout(),
                              /*isPacked=*/false);
+  } else {
+    symbols = getScaleSymbols(entries, Heads, CacheTokens, /*isPacked=*/false);
   }
   // A rank that is wrong is an error of its own.
   symbols.resize(type.getRank(), Own);
@@ -70,6 +72,10 @@ SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
 
 bool KvAppendOp::arePackedRows() {
   return getSlots() && cast<ShapedType>(getKey().getType()).getRank() == 3;
+}
+
+bool KvAppendOp::isQuantized() {
+  return isQuantizedType(getInits().front().getType());
 }
 
 unsigned KvAppendOp::getHeadDim() {
@@ -95,14 +101,28 @@ LogicalResult KvAppendOp::verify() {
       return emitOpError()
              << "expected one operand each for key and value, got "
              << getODSOperands(group).size();
-  if (getInits().size() != 2)
-    return emitOpError() << "expected two destinations, got "
-                         << getInits().size() << " (kv_append_c1)";
+  size_t numInits = !getInits().empty() && isQuantized() ? 4 : 2;
+  if (getInits().size() != numInits)
+    return emitOpError() << "expected " << (numInits == 4 ? "four" : "two")
+                         << " destinations, got " << getInits().size()
+                         << " (kv_append_c1)";
   Type element = getElementTypeOrSelf(getKey().getType());
-  for (Value value : {getValue(), getNorm(), getInits()[0], getInits()[1]})
+  for (Value value : {getValue(), getNorm()})
     if (value && getElementTypeOrSelf(value.getType()) != element)
       return emitOpError() << "expected element type " << element << ", got "
                            << value.getType() << " (kv_append_c2)";
+  if (failed(verifyCacheTypes(
+          *this, getInits()[0].getType(), getInits()[1].getType(),
+          getSumTypeFor(getKey().getType()), "kv_append_c2")))
+    return failure();
+  for (Value scales : getInits().drop_front(2)) {
+    if (!getElementTypeOrSelf(scales.getType()).isF32())
+      return emitOpError() << "expected scales of f32, got " << scales.getType()
+                           << " (kv_append_c10)";
+    if (failed(
+            verifyRank(*this, "scales", scales.getType(), 3, "kv_append_c10")))
+      return failure();
+  }
 
   int64_t rank = arePackedRows() ? 3 : 4;
   StringRef c3 = "kv_append_c3";

@@ -46,9 +46,7 @@ SmallVector<int64_t> OnlineAttentionOp::getDimSymbols(unsigned operandNumber) {
   // A rank that is wrong is an error of its own.
   symbols.resize(type.getRank(), Own);
   if (isMask)
-    for (auto [dim, symbol] : llvm::enumerate(symbols))
-      if (type.getDimSize(dim) == 1)
-        symbol = Own;
+    dropUnitSymbols(type, symbols);
   return symbols;
 }
 
@@ -76,11 +74,13 @@ LogicalResult OnlineAttentionOp::verify() {
   if (getInits().size() != 3)
     return emitOpError() << "expected three destinations, got "
                          << getInits().size() << " (online_attn_c1)";
-  Type element = getElementTypeOrSelf(getQuery().getType());
   for (Value value : {getKey(), getValue()})
-    if (getElementTypeOrSelf(value.getType()) != element)
-      return emitOpError() << "expected element type " << element << ", got "
-                           << value.getType() << " (online_attn_c2)";
+    if (getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() >
+        getSumType().getWidth())
+      return emitOpError() << "expected keys and values that are not wider "
+                              "than the sums' "
+                           << getSumType() << ", got " << value.getType()
+                           << " (online_attn_c2)";
   for (Value init : getInits())
     if (getElementTypeOrSelf(init.getType()) != getSumType())
       return emitOpError() << "expected element type " << getSumType()

@@ -10,9 +10,11 @@
 #include "ScalarProgram.h"
 #include "Specs.h"
 
-#include "posenc/Reference/Attention.h"
+#include "posenc/Reference/Compare.h"
+#include "posenc/Reference/Quantize.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <cmath>
 
@@ -164,19 +166,36 @@ static ReferenceValue makeLogSum(DType type, DType sumType, Array array) {
   return result;
 }
 
+/// Keys or values: what is stored times the scales, if there are any.
+static FailureOr<Array> getScaledRows(AttentionOp op, Value rows, Value scales,
+                                      Evaluator &values) {
+  const Array &stored = values.get(rows).array;
+  if (!scales)
+    return stored;
+  const Array &factors = values.get(scales).array;
+  reference::TokenLayout layout = getLayout(op.getKeyLayout());
+  if (failed(reject(op, reference::checkScales(stored, layout, factors))))
+    return failure();
+  return reference::scaleRows(stored, layout, factors);
+}
+
 static LogicalResult evaluate(AttentionOp op, Evaluator &values) {
   const ReferenceValue &query = values.get(op.getQuery());
-  const ReferenceValue &key = values.get(op.getKey());
-  const ReferenceValue &value = values.get(op.getValue());
+  FailureOr<Array> key =
+      getScaledRows(op, op.getKey(), op.getKeyScales(), values);
+  FailureOr<Array> value =
+      getScaledRows(op, op.getValue(), op.getValueScales(), values);
+  if (failed(key) || failed(value))
+    return failure();
   reference::AttentionSpec spec;
   Regions regions;
   Shape shape = query.array.shape;
-  if (!value.array.shape.empty())
-    shape.back() = value.array.shape.back();
+  if (!value->shape.empty())
+    shape.back() = value->shape.back();
   if (failed(getSpec(op, values, spec)) ||
       failed(regions.create(op, spec, values)) ||
-      failed(reject(op, reference::checkAttention(query.array, key.array,
-                                                  value.array, spec))) ||
+      failed(reject(
+          op, reference::checkAttention(query.array, *key, *value, spec))) ||
       failed(checkShape(op, shape)))
     return failure();
   Shape sums(shape.begin(), shape.end() - 1);
@@ -185,7 +204,7 @@ static LogicalResult evaluate(AttentionOp op, Evaluator &values) {
     return op.emitError("a destination has another shape than the result");
 
   reference::AttentionResult attended =
-      reference::attention(query.array, key.array, value.array, spec);
+      reference::attention(query.array, *key, *value, spec);
   if (failed(regions.checkRuns()))
     return failure();
   ReferenceValue result;
@@ -243,14 +262,134 @@ static Array getMagnitudes(const Array &array) {
   return result;
 }
 
+/// How far a computed row of f32 may be off, relative to its largest element:
+/// in units of f32. Nothing of one that is known.
+static double getRoughness(KvAppendOp op, bool ofKeys,
+                           const ReferenceValue &rows,
+                           const std::optional<reference::Rotation> &rotation) {
+  bool isComputed = !rows.array.magnitude.empty();
+  double limit = isComputed ? 1 + getInheritedLimit(rows, DType::F32) : 0;
+  if (!ofKeys || !(op.getNorm() || op.getRotation()))
+    return limit;
+  ReferenceValue wide;
+  wide.type = DType::F32;
+  return limit +
+         getRowLimit(wide, op.getNorm() != nullptr,
+                     rotation ? rotation->positions : std::vector<int64_t>());
+}
+
+/// Sets the results of quantized caches. Rows that are known are compared bit
+/// by bit. Of others, that were rotated for example, the oracle has quotients
+/// before they are rounded: an element must be next to its quotient, by half a
+/// step and the error of the row in f32. It so is the same as the oracle's
+/// rounded one, or its neighbour where the quotient is that near to a tie.
+static void setQuantized(KvAppendOp op, reference::Caches &caches,
+                         ArrayRef<double> roughness, Evaluator &values) {
+  Array *arrays[] = {&caches.keys, &caches.values, &caches.keyScales,
+                     &caches.valueScales};
+  for (auto [number, array] : llvm::enumerate(arrays)) {
+    const ReferenceValue &init = values.getExact(op.getInits()[number]);
+    ReferenceValue result;
+    result.type = init.type;
+    result.array = std::move(*array);
+    // The largest element of a row may be a factor of sqrt(2) smaller than what
+    // a rotation's error is measured against, and quotients have that of the
+    // scale, too.
+    double ofScale = 2 * roughness[number % 2] + 1;
+    double limit = double(reference::quantizedLimit(init.type));
+    bool isScale = number >= 2;
+    result.limitUlp = isScale ? ofScale : 0.5;
+    if (!isScale)
+      result.absoluteSlack = limit * std::ldexp(2 * ofScale + 2, -23);
+    result.limitUlp = std::max(result.limitUlp, init.limitUlp);
+    result.absoluteSlack = std::max(result.absoluteSlack, init.absoluteSlack);
+    values.set(op.getResult(number), std::move(result));
+  }
+}
+
+static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
+                                       reference::AppendSpec spec) {
+  auto getInit = [&](unsigned number) -> const Array & {
+    return values.get(op.getInits()[number]).array;
+  };
+  reference::Caches caches{getInit(0), getInit(1), getInit(2), getInit(3)};
+  spec.quantized = values.getExact(op.getInits()[0]).type;
+  SmallVector<double, 2> roughness;
+  for (Value rows : {op.getKey(), op.getValue()})
+    roughness.push_back(getRoughness(op, roughness.empty(),
+                                     values.getExact(rows), spec.keyRotation));
+  spec.hasRoughKeys = roughness[0] != 0;
+  spec.hasRoughValues = roughness[1] != 0;
+  // Rows of f64 are rounded to f32 first.
+  Array rows[] = {values.get(op.getKey()).array,
+                  values.get(op.getValue()).array};
+  for (Array &array : rows)
+    for (long double &element : array.values)
+      element = reference::roundTo(DType::F32, element);
+  if (failed(
+          reject(op, reference::checkAppend(caches, rows[0], rows[1], spec))))
+    return failure();
+  caches = reference::append(caches, rows[0], rows[1], spec);
+  setQuantized(op, caches, roughness, values);
+  return success();
+}
+
+/// The results where new rows are rounded to the other type of the caches.
+static LogicalResult evaluateMixed(KvAppendOp op, Evaluator &values,
+                                   const reference::AppendSpec &spec) {
+  const ReferenceValue *rows[] = {&values.get(op.getKey()),
+                                  &values.get(op.getValue())};
+  const ReferenceValue *inits[] = {&values.get(op.getInits()[0]),
+                                   &values.get(op.getInits()[1])};
+  reference::Caches caches{inits[0]->array, inits[1]->array, {}, {}};
+  if (failed(reject(op, reference::checkAppend(caches, rows[0]->array,
+                                               rows[1]->array, spec))))
+    return failure();
+  reference::Caches results =
+      reference::append(caches, rows[0]->array, rows[1]->array, spec);
+  // Where a token has gone, its elements are rounded once.
+  llvm::DenseSet<int64_t> written(spec.slots.begin(), spec.slots.end());
+  auto isWritten = [&](const Array &cache, int64_t element) {
+    std::vector<int64_t> index = reference::unflatten(cache.shape, element);
+    int64_t slots = cache.shape[op.getCacheTokenDim()];
+    return written.contains(index[0] * slots + index[op.getCacheTokenDim()]);
+  };
+  for (auto [number, array] :
+       {std::pair(0, &results.keys), std::pair(1, &results.values)}) {
+    ReferenceValue result;
+    result.type = inits[number]->type;
+    for (size_t i = 0; i < array->values.size(); ++i)
+      if (array->magnitude[i] < 0 && isWritten(*array, int64_t(i)))
+        array->magnitude[i] = std::fabs(array->values[i]);
+    result.array = std::move(*array);
+    bool isChanged = number == 0 && (op.getNorm() || op.getRotation());
+    ReferenceValue source;
+    source.type = result.type;
+    source.limitUlp = rows[number]->limitUlp;
+    result.limitUlp = double(reference::defaultLimitUlp(
+                          reference::ResultKind::Rotated, result.type, false)) +
+                      getInheritedLimit(*rows[number], result.type);
+    if (isChanged)
+      result.limitUlp +=
+          getRowLimit(source, op.getNorm() != nullptr,
+                      spec.keyRotation ? spec.keyRotation->positions
+                                       : std::vector<int64_t>());
+    values.set(op.getResult(number), std::move(result));
+  }
+  return success();
+}
+
 static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   // As they are computed: what is copied need not be rounded.
   const ReferenceValue *rows[] = {&values.get(op.getKey()),
                                   &values.getExact(op.getValue())};
   const ReferenceValue *inits[] = {&values.getExact(op.getInits()[0]),
                                    &values.getExact(op.getInits()[1])};
-  for (const ReferenceValue *operand : {rows[0], rows[1], inits[0], inits[1]})
+  for (const ReferenceValue *operand : {rows[0], rows[1]})
     if (!operand->initialized)
+      return op.emitError("reads a tensor that nothing was written to");
+  for (Value init : op.getInits())
+    if (!values.getExact(init).initialized)
       return op.emitError("reads a tensor that nothing was written to");
   const bool isChanged = op.getNorm() || op.getRotation();
   if (!isChanged)
@@ -259,11 +398,16 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   spec.rowLayout = getLayout(op.getLayout());
   spec.cacheLayout = getLayout(op.getCacheLayout());
   spec.keyNorm = getNorm(op.getNorm(), op.getNormEps(), /*offset=*/0, values);
-  reference::Caches caches{inits[0]->array, inits[1]->array};
+  reference::Caches caches{inits[0]->array, inits[1]->array, {}, {}};
   if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(), values,
                          spec.keyRotation)) ||
-      failed(getSlots(op, values, spec)) ||
-      failed(reject(op, reference::checkAppend(caches, rows[0]->array,
+      failed(getSlots(op, values, spec)))
+    return failure();
+  if (op.isQuantized())
+    return evaluateQuantized(op, values, std::move(spec));
+  if (rows[0]->type != inits[0]->type)
+    return evaluateMixed(op, values, spec);
+  if (failed(reject(op, reference::checkAppend(caches, rows[0]->array,
                                                rows[1]->array, spec))))
     return failure();
   reference::Caches results =
@@ -273,7 +417,7 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   std::optional<reference::Rotation> rotation = std::move(spec.keyRotation);
   spec.keyRotation.reset();
   reference::Caches copied = reference::append(
-      {getMagnitudes(inits[0]->array), getMagnitudes(inits[1]->array)},
+      {getMagnitudes(inits[0]->array), getMagnitudes(inits[1]->array), {}, {}},
       getMagnitudes(values.getExact(op.getKey()).array),
       getMagnitudes(rows[1]->array), spec);
   for (auto [number, array, copies] :

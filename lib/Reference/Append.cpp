@@ -8,6 +8,7 @@
 
 #include "AttentionRows.h"
 #include "Fatal.h"
+#include "posenc/Reference/Quantize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +53,17 @@ std::string checkAppend(const Caches &caches, const Array &newKeys,
       !std::equal(newKeys.shape.begin(), newKeys.shape.end() - 1,
                   newValues.shape.begin(), newValues.shape.end() - 1))
     return "keys and values differ in more than their width";
+  for (auto [cache, scales] :
+       {std::pair(&caches.keys, &caches.keyScales),
+        std::pair(&caches.values, &caches.valueScales)}) {
+    if (!spec.quantized)
+      continue;
+    RowMap map(*cache, spec.cacheLayout);
+    if (scales->shape !=
+            std::vector<int64_t>{cache->shape[0], map.heads, map.tokens} ||
+        int64_t(scales->values.size()) != numElements(scales->shape))
+      return "a quantized cache needs a scale for each of its rows";
+  }
   std::vector<int64_t> slots = spec.slots;
   std::sort(slots.begin(), slots.end());
   for (size_t i = 1; i < slots.size(); ++i)
@@ -95,11 +107,43 @@ static void store(Array &cache, const RowMap &map, int64_t head,
   }
 }
 
+/// Stores the rows as quantized ones. The scale of a row that is known roughly
+/// is so, too, and so small a one decides nothing.
+static void storeQuantized(Array &cache, Array &scales, const RowMap &map,
+                           int64_t head, const Array &rows, DType type,
+                           bool roughly, const std::vector<int64_t> &slots) {
+  Array quantized = rows;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] < 0)
+      continue;
+    const size_t first = i * size_t(map.width);
+    QuantizedRow row =
+        quantizeRow(type, rows.values.data() + first, map.width, roughly);
+    const bool isRough = roughly && row.hasRatios;
+    const bool isTiny = row.scale < smallestNormal(DType::F32) * 0x1p24L;
+    auto magnitude = [&](long double value) {
+      if (!isRough)
+        return -1.0L;
+      return isTiny ? kUnknownMagnitude : std::fabs(value);
+    };
+    for (size_t d = 0; d < size_t(map.width); ++d) {
+      quantized.values[first + d] = row.values[d];
+      quantized.magnitude[first + d] = magnitude(row.values[d]);
+    }
+    const int64_t entry = slots[i] / map.tokens, token = slots[i] % map.tokens;
+    const size_t at = size_t((entry * map.heads + head) * map.tokens + token);
+    scales.values[at] = row.scale;
+    scales.magnitude[at] = magnitude(row.scale);
+  }
+  store(cache, map, head, quantized, slots);
+}
+
 Caches append(const Caches &caches, const Array &newKeys,
               const Array &newValues, const AppendSpec &spec) {
   requireEmpty(checkAppend(caches, newKeys, newValues, spec));
   Caches result = caches;
-  for (Array *cache : {&result.keys, &result.values})
+  for (Array *cache :
+       {&result.keys, &result.values, &result.keyScales, &result.valueScales})
     cache->magnitude.assign(cache->values.size(), -1.0L);
   const RowMap keys(newKeys, spec.rowLayout), values(newValues, spec.rowLayout);
   const RowMap keyCache(caches.keys, spec.cacheLayout);
@@ -118,9 +162,19 @@ Caches append(const Caches &caches, const Array &newKeys,
     for (size_t i = 0; spec.keyNorm && i < rows.values.size(); ++i)
       if (rows.magnitude[i] < 0)
         rows.magnitude[i] = std::fabs(rows.values[i]);
+    Array valueRows = headRows(newValues, values, head);
+    if (spec.quantized) {
+      const bool isChanged = spec.keyNorm || spec.keyRotation;
+      storeQuantized(result.keys, result.keyScales, keyCache, head, rows,
+                     *spec.quantized, isChanged || spec.hasRoughKeys,
+                     spec.slots);
+      storeQuantized(result.values, result.valueScales, valueCache, head,
+                     valueRows, *spec.quantized, spec.hasRoughValues,
+                     spec.slots);
+      continue;
+    }
     store(result.keys, keyCache, head, rows, spec.slots);
-    store(result.values, valueCache, head, headRows(newValues, values, head),
-          spec.slots);
+    store(result.values, valueCache, head, valueRows, spec.slots);
   }
   return result;
 }

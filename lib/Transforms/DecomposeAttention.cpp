@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CacheRows.h"
 #include "HeadRows.h"
 
 #include "posenc/Codegen/Attention.h"
@@ -83,6 +84,7 @@ private:
   Value takeQueries();
   Value packQueries();
   Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
+  Value widenKeys(Value rows, Value scales, Value firstKey, OpFoldResult count);
   Value pad(Value tile, ArrayRef<int64_t> shape);
   Value takeMask(const Group &group, Value firstKey, OpFoldResult count);
   Value takePositions(Value positions, RotationAttr rotation, bool isPacked,
@@ -458,6 +460,14 @@ static void normAllHeads(OpBuilder &builder, AttentionOp op) {
   }
   if (ofKeys) {
     RowTransform transform = getTransform(op, op.getKeyNorm(), {});
+    if (op.hasMixedTypes()) {
+      SmallVector<unsigned> dims{op.getKeyHeadDim(), op.getKeyTokenDim()};
+      if (!op.arePackedKeys())
+        dims.insert(dims.begin(), 0);
+      op.getKeyMutable().assign(widenRows(
+          builder, loc, op.getKey(), op.getKeyScales(), dims, op.getSumType()));
+      op.getKeyScalesMutable().clear();
+    }
     op.getKeyMutable().assign(normalizeHeads(builder, loc, op.getKey(),
                                              op.getKeyHeadDim(), transform));
     op.getKeyNormMutable().clear();
@@ -516,6 +526,26 @@ Value Decomposition::takeKeys(Value tensor, Value firstKey,
   if (!isPacked)
     dropped.push_back(0);
   return extract(tensor, offsets, sizes, dropped);
+}
+
+/// A tile of keys or values, in the type of sums and times their scales, of
+/// which there may be none.
+Value Decomposition::widenKeys(Value rows, Value scales, Value firstKey,
+                               OpFoldResult count) {
+  if (scales) {
+    ScaledKeys keys{batch, keyHead, firstKey, count, op.getBlockTable(), {}};
+    if (op.arePackedKeys()) {
+      keys.entry = nullptr;
+      keys.first = add(keyStart, firstKey);
+    }
+    if (op.getBlockTable())
+      keys.slots = toValue(numKeys);
+    scales = takeScales(builder, loc, scales, keys);
+  }
+  bool isOfAll =
+      scales && cast<RankedTensorType>(scales.getType()).getRank() == 0;
+  return widenRows(builder, loc, rows, scales,
+                   isOfAll ? ArrayRef<unsigned>() : ArrayRef<unsigned>{0}, sum);
 }
 
 /// A copy of the tile, and zeros up to the shape.
@@ -738,6 +768,13 @@ Decomposition::State Decomposition::addKeys(Value panels, Value firstKey,
   Value value = takeKeys(op.getValue(), firstKey, count);
   RowTransform transform =
       getTransform(op, op.getKeyNorm(), op.getKeyRotationAttr());
+  // Tiles take other floats as they are, but rows that change are not rounded
+  // to them.
+  bool isChanged = transform.norm || transform.rotation;
+  if (op.getKeyScales() || (isChanged && op.hasMixedTypes()))
+    key = widenKeys(key, op.getKeyScales(), firstKey, count);
+  if (op.getValueScales())
+    value = widenKeys(value, op.getValueScales(), firstKey, count);
   Value positions;
   if (transform.rotation)
     positions = takePositions(op.getKeyPositions(), transform.rotation,

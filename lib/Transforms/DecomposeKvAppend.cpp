@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CacheRows.h"
 #include "HeadRows.h"
 
 #include "posenc/Transforms/Passes.h"
@@ -45,6 +46,9 @@ private:
   Value takeRows(Value tensor);
   Value takePosition();
   void insertRows(Value rows, Value cache, scf::InParallelOp terminator);
+  /// Rows as their cache holds them, with a scale of each if it is quantized.
+  void insertConverted(Value rows, unsigned number, scf::ForallOp forall);
+  void insertScales(Value ofRows, Value scales, scf::InParallelOp terminator);
 
   OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
   Value constant(int64_t value) {
@@ -177,6 +181,35 @@ void AppendLowering::insertRows(Value rows, Value cache,
                                         sizes, strides);
 }
 
+/// `ofRows` has the dimensions of rows but for the last.
+void AppendLowering::insertScales(Value ofRows, Value scales,
+                                  scf::InParallelOp terminator) {
+  if (op.getCacheLayout() == HeadLayout::TokenMajor)
+    ofRows = transpose(builder, loc, ofRows, {1, 0});
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, scales);
+  SmallVector<OpFoldResult> offsets{entry, attr(0), slot}, strides(3, attr(1));
+  sizes[0] = attr(1);
+  sizes[2] = count;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(terminator.getBody());
+  tensor::ParallelInsertSliceOp::create(builder, loc, ofRows, scales, offsets,
+                                        sizes, strides);
+}
+
+void AppendLowering::insertConverted(Value rows, unsigned number,
+                                     scf::ForallOp forall) {
+  ArrayRef<BlockArgument> caches = forall.getRegionIterArgs();
+  Type element = getElementTypeOrSelf(caches[number].getType());
+  if (!op.isQuantized()) {
+    rows = narrowRows(builder, loc, rows, element);
+    return insertRows(rows, caches[number], forall.getTerminator());
+  }
+  rows = narrowRows(builder, loc, rows, builder.getF32Type());
+  auto [quantized, scales] = quantizeRows(builder, loc, rows, element);
+  insertRows(quantized, caches[number], forall.getTerminator());
+  insertScales(scales, caches[number + 2], forall.getTerminator());
+}
+
 ValueRange AppendLowering::lower() {
   SmallVector<OpFoldResult> loops;
   if (!op.arePackedRows())
@@ -191,15 +224,21 @@ ValueRange AppendLowering::lower() {
     batch = forall.getInductionVars().front();
   findSlot();
   Value key = takeRows(op.getKey()), value = takeRows(op.getValue());
+  // Rows are rounded once, to the type of the caches.
+  Type element = getElementTypeOrSelf(key.getType());
+  if (element != getElementTypeOrSelf(op.getInits().front().getType())) {
+    Type sum = element.isF64() ? element : Type(builder.getF32Type());
+    key = widenRows(builder, loc, key, /*scales=*/nullptr, {}, sum);
+    value = widenRows(builder, loc, value, /*scales=*/nullptr, {}, sum);
+  }
   RowTransform transform{
       op.getNorm(), op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0,
       /*weightOffset=*/0.0, op.getRotationAttr()};
   unsigned tokenDim = op.getCacheTokenDim() - 1;
   key = transformRows(builder, loc, key, tokenDim,
                       transform.rotation ? takePosition() : Value(), transform);
-  ArrayRef<BlockArgument> caches = forall.getRegionIterArgs();
-  insertRows(key, caches[0], forall.getTerminator());
-  insertRows(value, caches[1], forall.getTerminator());
+  insertConverted(key, 0, forall);
+  insertConverted(value, 1, forall);
   return forall.getResults();
 }
 

@@ -119,7 +119,8 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
       return success();
     // Attention that is not fused would rotate them for each tile of queries.
     bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
-                      !op.getBlockTable() && !getVectorObstacle(op);
+                      !op.getBlockTable() && !op.hasMixedTypes() &&
+                      !getVectorObstacle(op);
     if (areKeysRaw && fold(op.getKeyMutable(), op.getKeyPositionsMutable(),
                            op.getKeyTokenDim(), [&](RotationAttr attr) {
                              op.setKeyRotationAttr(attr);
@@ -138,6 +139,11 @@ struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
       return rewriter.notifyMatchFailure(op, "keys are changed already");
+    // A rope of f32 rounds nothing that the cache would not round.
+    Type element = getElementTypeOrSelf(op.getKey());
+    if (!element.isF32() && !element.isF64() &&
+        element != getElementTypeOrSelf(op.getInits().front()))
+      return rewriter.notifyMatchFailure(op, "a rope would round its rows");
     FailureOr<Rotation> rotation =
         findRotation(rewriter, op, op.getKey(), op.getTokenDim());
     if (failed(rotation))

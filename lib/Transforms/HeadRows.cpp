@@ -146,7 +146,8 @@ Value mlir::posenc::normalizeHeads(OpBuilder &builder, Location loc,
   auto type = cast<RankedTensorType>(tensor.getType());
   Type element = type.getElementType();
   auto weightsType = RankedTensorType::get(
-      {type.getDimSize(headDim), type.getShape().back()}, element);
+      {type.getDimSize(headDim), type.getShape().back()},
+      getElementTypeOrSelf(transform.norm.getType()));
   Value weights =
       tensor::ExpandShapeOp::create(builder, loc, weightsType, transform.norm,
                                     ArrayRef<ReassociationIndices>{{0, 1}});

@@ -11,7 +11,7 @@
 // Two queries in the generic form.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected one operand each for query, key and value, got 2}}
-  %r = "posenc.attention"(%q, %q, %k, %k, %q) <{operandSegmentSizes = array<i32: 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {})
+  %r = "posenc.attention"(%q, %q, %k, %k, %q) <{operandSegmentSizes = array<i32: 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {})
     : (tensor<2x5x4x8xf32>, tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>, tensor<2x5x4x8xf32>) -> tensor<2x5x4x8xf32>
   return
 }
@@ -21,7 +21,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
 // No destination.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected one or two destinations, got 0 (attn_c1)}}
-  "posenc.attention"(%q, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {})
+  "posenc.attention"(%q, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {})
     : (tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>) -> ()
   return
 }
@@ -30,7 +30,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
 
 // A yield without a value.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
-  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
+  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     // expected-error @+1 {{'posenc.yield' op requires a single operand}}
     "posenc.yield"() : () -> ()
@@ -42,7 +42,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
 
 // A load without a memref.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
-  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
+  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     // expected-error @+1 {{'memref.load' op expected 1 or more operands, but found 0}}
     %x = "memref.load"() : () -> f32
@@ -64,9 +64,9 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// Keys of another type.
+// Keys of another type than the values.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf16>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op expected element type 'f32', got 'tensor<2x7x2x8xf16>' (attn_c2)}}
+  // expected-error @+1 {{'posenc.attention' op expected keys and values of one element type, got 'tensor<2x7x2x8xf16>' and 'tensor<2x7x2x8xf32>' (attn_c19)}}
   %r = posenc.attention
     ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf16>, tensor<2x7x2x8xf32>)
     outs(%o0 : tensor<2x5x4x8xf32>)
@@ -455,5 +455,105 @@ func.func @f(%q: tensor<2x5x0x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
   %r = posenc.attention
     ins(%q, %k, %v : tensor<2x5x0x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>)
     outs(%o0 : tensor<2x5x0x8xf32>)
+  return
+}
+
+// -----
+
+// Keys wider than the sums.
+func.func @f(%q: tensor<2x5x4x8xbf16>, %k: tensor<2x7x2x8xf64>, %o0: tensor<2x5x4x8xbf16>) {
+  // expected-error @+1 {{'posenc.attention' op expected keys and values that are not wider than the sums' 'f32', got 'tensor<2x7x2x8xf64>' (attn_c19)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xbf16>, tensor<2x7x2x8xf64>, tensor<2x7x2x8xf64>)
+    outs(%o0 : tensor<2x5x4x8xbf16>)
+  return
+}
+
+// -----
+
+// A norm of the keys' type.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf16>, %w: tensor<8xf16>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op expected element type 'f32', got 'tensor<8xf16>' (attn_c2)}}
+  %r = posenc.attention norm_eps = 0
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf16>, tensor<2x7x2x8xf16>) key_norm(%w : tensor<8xf16>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Integers that are not quantized numbers.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xi16>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op operand #1 must be}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xi16>, tensor<2x7x2x8xi16>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Quantized keys without scales.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xi8>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op keys of 'i8' need key_scales (attn_c20)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xi8>, tensor<2x7x2x8xi8>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Quantized values without scales.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf8E4M3FN>, %s: tensor<2x2x7xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op keys of 'f8E4M3FN' need value_scales (attn_c20)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf8E4M3FN>, tensor<2x7x2x8xf8E4M3FN>) key_scales(%s : tensor<2x2x7xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Scales of floats.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf16>, %s: tensor<2x2x7xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op keys of 'f16' have no key_scales (attn_c20)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf16>, tensor<2x7x2x8xf16>) key_scales(%s : tensor<2x2x7xf32>) value_scales(%s : tensor<2x2x7xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Scales of every channel.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xi8>, %s: tensor<2x2x7x8xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op expected key_scales of rank 3, got 'tensor<2x2x7x8xf32>' (attn_c20)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xi8>, tensor<2x7x2x8xi8>) key_scales(%s : tensor<2x2x7x8xf32>) value_scales(%s : tensor<2x2x7x8xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Scales in the order of the layout.
+func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xi8>, %s: tensor<2x7x2xf32>, %o0: tensor<2x5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op operand #3 has size 7 in dimension 1 where another operand has 2 (attn_c4)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<2x5x4x8xf32>, tensor<2x7x2x8xi8>, tensor<2x7x2x8xi8>) key_scales(%s : tensor<2x7x2xf32>) value_scales(%s : tensor<2x7x2xf32>)
+    outs(%o0 : tensor<2x5x4x8xf32>)
+  return
+}
+
+// -----
+
+// Packed keys have no batch, and neither have their scales.
+func.func @f(%q: tensor<5x4x8xf32>, %k: tensor<7x2x8xi8>, %s: tensor<1x2x7xf32>, %n: tensor<3xi64>, %o0: tensor<5x4x8xf32>) {
+  // expected-error @+1 {{'posenc.attention' op expected key_scales of rank 2, got 'tensor<1x2x7xf32>' (attn_c20)}}
+  %r = posenc.attention
+    ins(%q, %k, %k : tensor<5x4x8xf32>, tensor<7x2x8xi8>, tensor<7x2x8xi8>) cu_seqlens(%n, %n : tensor<3xi64>, tensor<3xi64>)
+    key_scales(%s : tensor<1x2x7xf32>) value_scales(%s : tensor<1x2x7xf32>)
+    outs(%o0 : tensor<5x4x8xf32>)
   return
 }

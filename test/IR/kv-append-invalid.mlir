@@ -40,9 +40,9 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>
 
 // -----
 
-// A cache of another type.
+// A cache of another type than the other.
 func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf32>, %o1: tensor<2x9x4x8xf16>) {
-  // expected-error @+1 {{'posenc.kv_append' op expected element type 'f32', got 'tensor<2x9x4x8xf16>' (kv_append_c2)}}
+  // expected-error @+1 {{'posenc.kv_append' op expected keys and values of one element type, got 'tensor<2x9x4x8xf32>' and 'tensor<2x9x4x8xf16>' (kv_append_c2)}}
   %r:2 = posenc.kv_append
     ins(%k, %v : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
     outs(%o0, %o1 : tensor<2x9x4x8xf32>, tensor<2x9x4x8xf16>)
@@ -320,5 +320,82 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>) {
   // expected-error @+1 {{'posenc.kv_append' op expected one result for each tensor destination, of its type (kv_append_c9)}}
   "posenc.kv_append"(%k, %k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 2>}>
     : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2xi64>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> ()
+  return
+}
+
+// -----
+
+// New values of another type.
+func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf16>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected element type 'f32', got 'tensor<2x3x4x8xf16>' (kv_append_c2)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %v : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf16>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0 : tensor<2x9x4x8xf32>, tensor<2x9x4x8xf32>)
+  return
+}
+
+// -----
+
+// Caches wider than the sums.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf64>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected keys and values that are not wider than the sums' 'f32', got 'tensor<2x9x4x8xf64>' (kv_append_c2)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0 : tensor<2x9x4x8xf64>, tensor<2x9x4x8xf64>)
+  return
+}
+
+// -----
+
+// Quantized caches without scales.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xi8>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected four destinations, got 2 (kv_append_c1)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0 : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>)
+  return
+}
+
+// -----
+
+// Scales of caches that are not quantized.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf16>, %s: tensor<2x4x9xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected two destinations, got 4 (kv_append_c1)}}
+  %r:4 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0, %s, %s : tensor<2x9x4x8xf16>, tensor<2x9x4x8xf16>, tensor<2x4x9xf32>, tensor<2x4x9xf32>)
+  return
+}
+
+// -----
+
+// Scales of f16.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf8E5M2>, %s: tensor<2x4x9xf16>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected scales of f32, got 'tensor<2x4x9xf16>' (kv_append_c10)}}
+  %r:4 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0, %s, %s : tensor<2x9x4x8xf8E5M2>, tensor<2x9x4x8xf8E5M2>, tensor<2x4x9xf16>, tensor<2x4x9xf16>)
+  return
+}
+
+// -----
+
+// Scales of every channel.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xi8>, %s: tensor<2x4x9x8xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected scales of rank 3, got 'tensor<2x4x9x8xf32>' (kv_append_c10)}}
+  %r:4 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0, %s, %s : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>)
+  return
+}
+
+// -----
+
+// Of scales no size stands for all.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xi8>, %s: tensor<2x4x1xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op operand #5 has size 1 in dimension 2 where another operand has 9 (kv_append_c4)}}
+  %r:4 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o0, %s, %s : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>, tensor<2x4x1xf32>, tensor<2x4x1xf32>)
   return
 }

@@ -66,3 +66,17 @@ func.func @batch_of_slots(%k: tensor<2x3x8x64xf64>, %s: tensor<2x3xi64>, %c: ten
     outs(%c, %c : tensor<5x8x16x64xf64>, tensor<5x8x16x64xf64>)
   return
 }
+
+// Quantized caches have scales, and others may be of another type than rows.
+// CHECK-LABEL: func @quantized(
+// CHECK: %{{.*}}:4 = posenc.kv_append ins(%arg0, %arg0 : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%arg1 : tensor<?xi64>) outs(%arg2, %arg2, %arg3, %arg3 : tensor<?x?x4x8xf8E5M2>, tensor<?x?x4x8xf8E5M2>, tensor<?x4x?xf32>, tensor<?x4x?xf32>)
+// CHECK: %{{.*}}:2 = posenc.kv_append ins(%arg0, %arg0 : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%arg1 : tensor<?xi64>) outs(%arg4, %arg4 : tensor<?x?x4x8xf16>, tensor<?x?x4x8xf16>)
+func.func @quantized(%k: tensor<?x?x4x8xbf16>, %n: tensor<?xi64>, %c: tensor<?x?x4x8xf8E5M2>, %s: tensor<?x4x?xf32>, %h: tensor<?x?x4x8xf16>) {
+  %0:4 = posenc.kv_append
+    ins(%k, %k : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%n : tensor<?xi64>)
+    outs(%c, %c, %s, %s : tensor<?x?x4x8xf8E5M2>, tensor<?x?x4x8xf8E5M2>, tensor<?x4x?xf32>, tensor<?x4x?xf32>)
+  %1:2 = posenc.kv_append
+    ins(%k, %k : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%n : tensor<?xi64>)
+    outs(%h, %h : tensor<?x?x4x8xf16>, tensor<?x?x4x8xf16>)
+  return
+}

@@ -40,9 +40,9 @@ func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x8xf32>, %i
 
 // -----
 
-// Values of another type.
+// Values wider than the sums.
 func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x8xf64>, %i: index, %o0: tensor<4x5x8xf32>, %o1: tensor<4x5xf32>, %o2: tensor<4x5xf32>) {
-  // expected-error @+1 {{'posenc.online_attention' op expected element type 'f32', got 'tensor<7x8xf64>' (online_attn_c2)}}
+  // expected-error @+1 {{'posenc.online_attention' op expected keys and values that are not wider than the sums' 'f32', got 'tensor<7x8xf64>' (online_attn_c2)}}
   %r:3 = posenc.online_attention at(%i, %i, %i, %i)
     ins(%q, %k, %v : tensor<4x5x8xf32>, tensor<7x8xf32>, tensor<7x8xf64>)
     outs(%o0, %o1, %o2 : tensor<4x5x8xf32>, tensor<4x5xf32>, tensor<4x5xf32>)

@@ -16,6 +16,10 @@ include "posenc/IR/OpBase.td"
 def Posenc_Indices : Posenc_Shaped<[I64, I32]>;
 def Posenc_Mask : Posenc_Shaped<[I1, F64, F32, F16, BF16]>;
 def Posenc_Sums : Posenc_Shaped<[F64, F32]>;
+/// What caches hold: i8 and f8 are quantized, and have scales beside them.
+def Posenc_CacheElements
+    : Posenc_Shaped<[F64, F32, F16, BF16, I8, F8E4M3FN, F8E5M2]>;
+def Posenc_CacheScales : Posenc_Shaped<[F32]>;
 
 /// A destination-style operation that is no loop over positions. Nested
 /// operations may read memrefs.
@@ -88,7 +92,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     `Lk` keys of its batch entry, which is negative where queries outnumber
     keys. `causal`, windows and both regions speak of places.
 
-    **Order.** In the type of the sums, f32, or f64 for f64 tensors:
+    **Order.** In the type of the sums, f32, or f64 for f64 queries:
     1. `query_norm` and `key_norm`, the weights `w` of an RMS norm:
        `x -> x * (w + norm_offset) / sqrt(mean(x^2) + norm_eps)`. With `dim`
        weights the mean is that of each head, and all heads have the same
@@ -129,6 +133,27 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       slot `j mod size` of page `block_table[b, j / size]`.
     - `mask`: `(batch, query heads, queries, keys)`, where a static 1 stands
       for all. It is indexed by the number of the query, not by its place.
+    - `key_scales`, `value_scales`: what quantized keys and values are
+      multiplied by, `(batch, key heads, keys)` whatever the layout is: one of
+      each row, and a static 1 stands for all of its dimension. Paged keys have
+      `(pages, key heads, slots)`, packed keys `(key heads, keys)`.
+
+    **Mixed element types.** Keys and values, typically caches, may have another
+    element type than queries and output: a float that is not wider than the
+    sums, or one of the quantized types `i8`, `f8E4M3FN` and `f8E5M2`, which
+    have scales. The key is `stored * scale` in the type of the sums, before it
+    is normed and rotated, and the value likewise.
+
+    ```mlir
+    func.func @quantized(%q: tensor<?x1x32x128xbf16>, %k: tensor<?x8x?x128xi8>, %ks: tensor<?x8x?xf32>, %v: tensor<?x8x?x128xi8>, %vs: tensor<?x8x?xf32>, %n: tensor<?xi64>, %o: tensor<?x1x32x128xbf16>) -> tensor<?x1x32x128xbf16> {
+      %r = posenc.attention key_layout = head_major
+        ins(%q, %k, %v : tensor<?x1x32x128xbf16>, tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>)
+        lengths(%n : tensor<?xi64>)
+        key_scales(%ks : tensor<?x8x?xf32>) value_scales(%vs : tensor<?x8x?xf32>)
+        outs(%o : tensor<?x1x32x128xbf16>)
+      return %r : tensor<?x1x32x128xbf16>
+    }
+    ```
 
     **Regions** are evaluated for pairs of a query and a key that both exist,
     whether other masks leave them or not, in any order and any number of times.
@@ -159,8 +184,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
 
     Constraints:
     - (attn_c1) there are one or two destinations.
-    - (attn_c2) queries, keys, values, norms and output have one element type;
-      sinks and the second destination have that of the sums.
+    - (attn_c2) queries, norms and output have one element type; sinks and the
+      second destination have that of the sums.
     - (attn_c3) queries and output have rank 4, or 3 with `cu_seqlens`; keys
       and values have rank 4, or 3 with two lists; all have a static last
       dimension between 1 and 65536. The second destination has one dimension
@@ -192,11 +217,15 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       integers of at most 128 bits, floats and indices.
     - (attn_c18) operands are all tensors or all memrefs, and there is a result
       for each tensor destination, of its type.
+    - (attn_c19) keys and values have one element type, and it is not wider than
+      that of the sums.
+    - (attn_c20) there are `key_scales` and `value_scales` if keys are quantized,
+      and none otherwise; they have rank 3, or 2 where keys are packed.
   }];
   let arguments = (ins
     Posenc_Floats:$query,
-    Posenc_Floats:$key,
-    Posenc_Floats:$value,
+    Posenc_CacheElements:$key,
+    Posenc_CacheElements:$value,
     Optional<Posenc_Indices>:$query_positions,
     Optional<Posenc_Indices>:$key_positions,
     Optional<Posenc_Floats>:$query_norm,
@@ -206,6 +235,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     Optional<Posenc_Indices>:$block_table,
     Optional<Posenc_Mask>:$mask,
     Optional<Posenc_Sums>:$sinks,
+    Optional<Posenc_CacheScales>:$key_scales,
+    Optional<Posenc_CacheScales>:$value_scales,
     Variadic<Posenc_Floats>:$inits,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$query_layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$key_layout,
@@ -243,7 +274,9 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       | `cu_seqlens` `(` $cu_seqlens `:` type($cu_seqlens) `)`
       | `block_table` `(` $block_table `:` type($block_table) `)`
       | `mask` `(` $mask `:` type($mask) `)`
-      | `sinks` `(` $sinks `:` type($sinks) `)`)
+      | `sinks` `(` $sinks `:` type($sinks) `)`
+      | `key_scales` `(` $key_scales `:` type($key_scales) `)`
+      | `value_scales` `(` $value_scales `:` type($value_scales) `)`)
     custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];
@@ -252,7 +285,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
                                  "::mlir::Value":$value,
                                  "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = baseDeclaration # [{
-    /// The type that sums have: f64 for f64 tensors, else f32.
+    /// The type that sums have: f64 for f64 queries, else f32.
     ::mlir::FloatType getSumType();
     /// The factor of the scores, `1/sqrt(dim)` if none is given.
     double getScoreScale();
@@ -269,6 +302,11 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     /// The destination of the logarithms of sums, or null.
     ::mlir::Value getLogSumInit() {
       return getInits().size() == 2 ? getInits()[1] : ::mlir::Value();
+    }
+    /// Whether keys and values have another element type than queries.
+    bool hasMixedTypes() {
+      return ::mlir::getElementTypeOrSelf(getKey().getType()) !=
+             ::mlir::getElementTypeOrSelf(getQuery().getType());
     }
     /// The dimensions of heads and of tokens.
     unsigned getQueryHeadDim();
@@ -289,10 +327,10 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
   let description = [{
     Adds some keys to the attention of some queries: one batch entry and the
     query heads of one key head. Queries are `(heads, queries, dim)`, keys and
-    values `(keys, dim)`. The destinations are read and written: sums of values
-    `(heads, queries, values' dim)`, maxima and sums `(heads, queries)`, in f32,
-    or f64 for f64 tensors. With `s_j` the scores of a query, of those keys of
-    the tile that take part,
+    values `(keys, dim)`, which may be of other floats. The destinations are
+    read and written: sums of values `(heads, queries, values' dim)`, maxima and
+    sums `(heads, queries)`, in f32, or f64 for f64 queries. With `s_j` the
+    scores of a query, of those keys of the tile that take part,
 
     ```
     max' = max(max, max_j s_j)      p_j = exp(s_j - max')      r = exp(max - max')
@@ -327,8 +365,8 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
 
     Constraints:
     - (online_attn_c1) there are three destinations.
-    - (online_attn_c2) queries, keys and values have one element type, and the
-      destinations that of the sums.
+    - (online_attn_c2) the destinations have the element type of the sums, and
+      keys and values none that is wider.
     - (online_attn_c3) queries and the first destination have rank 3, keys,
       values and the other destinations rank 2; the first four have a static
       last dimension between 1 and 65536.
@@ -377,7 +415,7 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
   let extraClassDeclaration = baseDeclaration # [{
     /// Overrides the interface's.
     bool readsDestinations() { return true; }
-    /// The type of the destinations: f64 for f64 tensors, else f32.
+    /// The type of the destinations: f64 for f64 queries, else f32.
     ::mlir::FloatType getSumType();
     /// The factor of the scores, 1 if none is given.
     double getScoreScale();

@@ -17,7 +17,7 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     Writes each token's row of every key head into a slot of the caches, in the
     same slot of both; other rows stay. Keys are first normed with `norm` and
     then rotated at `positions`, as in `posenc.attention`; the result is rounded
-    once to their type.
+    once to the type of the caches, which may be another one.
 
     New rows are `(batch, tokens, heads, dim)` with `layout = token_major`, the
     default, or `(batch, heads, tokens, dim)` with `head_major`; caches, with
@@ -44,9 +44,31 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     }
     ```
 
+    **Quantized caches** of `i8`, `f8E4M3FN` or `f8E5M2` have two more
+    destinations, the scales of keys and of values: `(batch or cache entries,
+    heads, tokens)`, whatever the layout is. The scale of a row, that is of one
+    token and head, is `max|x| / 127` for `i8`, else `max|x|` divided by the
+    largest finite number of the type, 448 or 57344; all in f32, of the row
+    after norm and rotation. The row is `x / scale`, rounded to nearest, ties to
+    even, and held between plus and minus that number. A row of zeros, or of
+    numbers so small that their scale is 0, has the scale 0 and zeros. A row
+    with an infinity or NaN has the scale infinity or NaN and zeros, so that
+    who reads it gets NaN in every channel.
+
+    ```mlir
+    func.func @append_quantized(%k: tensor<?x?x8x128xbf16>, %v: tensor<?x?x8x128xbf16>, %n: tensor<?xi64>, %kc: tensor<?x8x?x128xi8>, %vc: tensor<?x8x?x128xi8>, %ks: tensor<?x8x?xf32>, %vs: tensor<?x8x?xf32>) -> (tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>, tensor<?x8x?xf32>, tensor<?x8x?xf32>) {
+      %r:4 = posenc.kv_append cache_layout = head_major
+        ins(%k, %v : tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>) lengths(%n : tensor<?xi64>)
+        outs(%kc, %vc, %ks, %vs : tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>, tensor<?x8x?xf32>, tensor<?x8x?xf32>)
+      return %r#0, %r#1, %r#2, %r#3 : tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>, tensor<?x8x?xf32>, tensor<?x8x?xf32>
+    }
+    ```
+
     Constraints:
-    - (kv_append_c1) there are two destinations.
-    - (kv_append_c2) all tensors of floats have one element type.
+    - (kv_append_c1) there are two destinations, or four if the caches are
+      quantized.
+    - (kv_append_c2) new rows and `norm` have one element type, and both caches
+      have one, not wider than f32 unless new rows are f64.
     - (kv_append_c3) caches have rank 4, new rows have rank 4, or 3 with
       `slots`; all have a static last dimension between 1 and 65536.
     - (kv_append_c4) static sizes agree.
@@ -62,6 +84,7 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
       finite and not negative.
     - (kv_append_c9) operands are all tensors or all memrefs, and there is a
       result for each tensor destination, of its type.
+    - (kv_append_c10) scales are tensors of f32 of rank 3.
   }];
   let arguments = (ins
     Posenc_Floats:$key,
@@ -70,7 +93,7 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     Optional<Posenc_Floats>:$norm,
     Optional<Posenc_Indices>:$lengths,
     Optional<Posenc_Indices>:$slots,
-    Variadic<Posenc_Floats>:$inits,
+    Variadic<Posenc_CacheElements>:$inits,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$cache_layout,
     OptionalAttr<Posenc_RotationAttr>:$rotation,
@@ -95,6 +118,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     bool readsDestinations() { return true; }
     /// Whether new rows have no batch.
     bool arePackedRows();
+    /// Whether the caches are of i8 or f8, and have scales.
+    bool isQuantized();
     /// The dimensions of heads and of tokens, in the new rows and the caches.
     unsigned getHeadDim();
     unsigned getTokenDim();

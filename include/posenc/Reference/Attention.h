@@ -134,16 +134,26 @@ struct AppendSpec {
   /// One per new row of a head, sequence by sequence: n * capacity + c for row
   /// c of sequence or page n. Negative: the row is dropped.
   std::vector<int64_t> slots;
+  /// The type of quantized caches.
+  std::optional<DType> quantized;
+  /// Whether new keys and values are known only roughly, as others computed
+  /// them. Keys that are normed or rotated are anyway.
+  bool hasRoughKeys = false, hasRoughValues = false;
 };
 
 struct Caches {
   Array keys;
   Array values;
+  /// Those of quantized caches: (sequence or page, head, token).
+  Array keyScales;
+  Array valueScales;
 };
 
 /// \p caches with the new rows in their slots, keys normed, then rotated. New
 /// rows have rank 4, or rank 3 without sequences. The magnitude of a rotated
-/// lane is as rotate()'s, of a normed one its size, and -1 of all others.
+/// lane is as rotate()'s, of a normed one its size, and -1 of all others. In
+/// quantized caches rows that are known roughly are not rounded and have their
+/// sizes as magnitudes.
 Caches append(const Caches &caches, const Array &newKeys,
               const Array &newValues, const AppendSpec &spec);
 std::string checkAppend(const Caches &caches, const Array &newKeys,

@@ -32,6 +32,8 @@ std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
   Type element = getElementTypeOrSelf(op.getQuery().getType());
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return "elements are not f32, f16 or bf16";
+  if (op.hasMixedTypes())
+    return "keys are of another type";
   auto query = cast<ShapedType>(op.getQuery().getType());
   auto key = cast<ShapedType>(op.getKey().getType());
   if (query.isDynamicDim(op.getQueryHeadDim()) ||

@@ -1,0 +1,245 @@
+//===- CacheRows.cpp - rows of caches of other types ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CacheRows.h"
+
+#include "HeadRows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static SmallVector<utils::IteratorType> getParallelLoops(int64_t rank) {
+  return SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel);
+}
+
+/// A slice whose dimensions of one element are dropped if `sizes` has these as
+/// constants.
+static Value extract(OpBuilder &builder, Location loc, Value tensor,
+                     ArrayRef<OpFoldResult> offsets,
+                     ArrayRef<OpFoldResult> sizes,
+                     const llvm::SmallBitVector &dropped) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!dropped[dim])
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  SmallVector<OpFoldResult> strides(sizes.size(), builder.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
+                                        sizes, strides);
+}
+
+Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
+                               const ScaledKeys &keys) {
+  auto type = cast<RankedTensorType>(scales.getType());
+  int64_t rank = type.getRank();
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  auto isOne = [&](int64_t dim) { return type.getDimSize(dim) == 1; };
+  SmallVector<OpFoldResult> offsets{keys.head, keys.first}, sizes{one, one};
+  if (keys.entry) {
+    offsets.insert(offsets.begin(), keys.entry);
+    sizes.push_back(one);
+  }
+  llvm::SmallBitVector dropped(rank, true);
+  if (!isOne(rank - 1)) {
+    sizes.back() = keys.count;
+    dropped.reset(rank - 1);
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (isOne(dim))
+      offsets[dim] = zero;
+  // One scale for all pages or slots is not looked up in the table.
+  if (!keys.blockTable || (isOne(0) && isOne(rank - 1)))
+    return extract(builder, loc, scales, offsets, sizes, dropped);
+  Value init = tensor::EmptyOp::create(
+      builder, loc, ArrayRef<OpFoldResult>{keys.count}, type.getElementType());
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange(), init,
+             ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(1)},
+             getParallelLoops(1),
+             [&](OpBuilder &b, Location l, ValueRange) {
+               auto index = [&](Value value, int64_t dim) -> Value {
+                 if (!isOne(dim))
+                   return value;
+                 return arith::ConstantIndexOp::create(b, l, 0);
+               };
+               Value row = linalg::IndexOp::create(b, l, 0);
+               Value key = arith::AddIOp::create(b, l, keys.first, row);
+               Value block = arith::DivUIOp::create(b, l, key, keys.slots);
+               Value slot = arith::RemUIOp::create(b, l, key, keys.slots);
+               Value page =
+                   loadIndex(b, l, keys.blockTable, {keys.entry, block});
+               Value scale = tensor::ExtractOp::create(
+                   b, l, scales,
+                   ValueRange{index(page, 0), index(keys.head, 1),
+                              index(slot, 2)});
+               linalg::YieldOp::create(b, l, scale);
+             })
+      .getResult(0);
+}
+
+/// An element of a cache as a float.
+static Value widen(OpBuilder &builder, Location loc, Value value, Type sum) {
+  if (value.getType() == sum)
+    return value;
+  if (value.getType().isInteger())
+    return arith::SIToFPOp::create(builder, loc, sum, value);
+  return arith::ExtFOp::create(builder, loc, sum, value);
+}
+
+Value mlir::posenc::widenRows(OpBuilder &builder, Location loc, Value rows,
+                              Value scales, ArrayRef<unsigned> dims, Type sum) {
+  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  SmallVector<Value> inputs{rows};
+  SmallVector<AffineMap> maps{all};
+  if (scales) {
+    auto type = cast<RankedTensorType>(scales.getType());
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(builder, loc, scales);
+    llvm::SmallBitVector dropped(type.getRank());
+    SmallVector<unsigned> indexed;
+    for (auto [number, dim] : llvm::enumerate(dims)) {
+      if (type.getDimSize(number) == 1)
+        dropped.set(number);
+      else
+        indexed.push_back(dim);
+    }
+    if (dropped.any())
+      scales = extract(
+          builder, loc, scales,
+          SmallVector<OpFoldResult>(sizes.size(), builder.getIndexAttr(0)),
+          sizes, dropped);
+    inputs.push_back(scales);
+    maps.push_back(all.getSubMap(indexed));
+  }
+  maps.push_back(all);
+  Value init = createEmptyLike(builder, loc, rows, sum);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), inputs, init, maps,
+             getParallelLoops(rank),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value x = widen(b, l, args[0], sum);
+               if (args.size() == 3)
+                 x = arith::MulFOp::create(b, l, x, widen(b, l, args[1], sum));
+               linalg::YieldOp::create(b, l, x);
+             })
+      .getResult(0);
+}
+
+Value mlir::posenc::narrowRows(OpBuilder &builder, Location loc, Value rows,
+                               Type element) {
+  if (getElementTypeOrSelf(rows.getType()) == element)
+    return rows;
+  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  Value init = createEmptyLike(builder, loc, rows, element);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), rows, init,
+             ArrayRef<AffineMap>{all, all}, getParallelLoops(rank),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               linalg::YieldOp::create(
+                   b, l,
+                   arith::TruncFOp::create(b, l, element, args[0]).getResult());
+             })
+      .getResult(0);
+}
+
+/// The largest number of a quantized row.
+static double getLimit(Type element) {
+  if (element.isInteger())
+    return 127;
+  APFloat largest =
+      APFloat::getLargest(cast<FloatType>(element).getFloatSemantics());
+  return largest.convertToDouble();
+}
+
+std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
+                                                   Location loc, Value rows,
+                                                   Type element) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  Type f32 = builder.getF32Type();
+  int64_t rank = type.getRank();
+  double limit = getLimit(element);
+  auto constant = [&](OpBuilder &b, double value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(f32, value));
+  };
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  AffineMap row = all.dropResult(rank - 1);
+  AffineMap each = builder.getMultiDimIdentityMap(rank - 1);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, rows);
+  sizes.pop_back();
+  SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
+  loops.back() = utils::IteratorType::reduction;
+
+  Value scales = tensor::EmptyOp::create(builder, loc, sizes, f32);
+  scales = linalg::FillOp::create(builder, loc, constant(builder, 0), scales)
+               .getResult(0);
+  // A NaN stays, and makes the scale one.
+  scales =
+      linalg::GenericOp::create(
+          builder, loc, scales.getType(), rows, scales,
+          ArrayRef<AffineMap>{all, row}, loops,
+          [&](OpBuilder &b, Location l, ValueRange args) {
+            Value size = math::AbsFOp::create(b, l, args[0]);
+            linalg::YieldOp::create(
+                b, l,
+                arith::MaximumFOp::create(b, l, size, args[1]).getResult());
+          })
+          .getResult(0);
+  scales = linalg::GenericOp::create(
+               builder, loc, scales.getType(), ValueRange(), scales,
+               ArrayRef<AffineMap>{each}, getParallelLoops(rank - 1),
+               [&](OpBuilder &b, Location l, ValueRange args) {
+                 linalg::YieldOp::create(
+                     b, l,
+                     arith::DivFOp::create(b, l, args[0], constant(b, limit))
+                         .getResult());
+               })
+               .getResult(0);
+
+  Value init = createEmptyLike(builder, loc, rows, element);
+  Value quantized =
+      linalg::GenericOp::create(
+          builder, loc, init.getType(), ValueRange{rows, scales}, init,
+          ArrayRef<AffineMap>{all, row, all}, getParallelLoops(rank),
+          [&](OpBuilder &b, Location l, ValueRange args) {
+            auto compare = [&](arith::CmpFPredicate predicate, double value) {
+              return arith::CmpFOp::create(b, l, predicate, args[1],
+                                           constant(b, value));
+            };
+            // Neither 0 nor infinite nor NaN.
+            Value isUsual = arith::AndIOp::create(
+                b, l, compare(arith::CmpFPredicate::OGT, 0),
+                compare(arith::CmpFPredicate::OLT,
+                        std::numeric_limits<double>::infinity()));
+            Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
+            // As the scale was rounded, it may be a little more than the limit.
+            ratio = arith::MinNumFOp::create(b, l, ratio, constant(b, limit));
+            ratio = arith::MaxNumFOp::create(b, l, ratio, constant(b, -limit));
+            ratio =
+                arith::SelectOp::create(b, l, isUsual, ratio, constant(b, 0));
+            Value result;
+            if (element.isInteger())
+              result = arith::FPToSIOp::create(
+                  b, l, element, math::RoundEvenOp::create(b, l, ratio));
+            else
+              result = arith::TruncFOp::create(b, l, element, ratio);
+            linalg::YieldOp::create(b, l, result);
+          })
+          .getResult(0);
+  return {quantized, scales};
+}

@@ -1,0 +1,45 @@
+//===- CacheRows.h - rows of caches of other types --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_TRANSFORMS_CACHEROWS_H
+#define POSENC_LIB_TRANSFORMS_CACHEROWS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::posenc {
+
+/// The keys of a tile, as far as scales are indexed by them.
+struct ScaledKeys {
+  Value entry, head, first; ///< `entry` is null where keys are packed.
+  OpFoldResult count;
+  /// Of pages: (entry, page of the entry), and how many slots a page has.
+  Value blockTable, slots;
+};
+
+/// The scales of some keys of a head, one for each; of rank 0 if there is one
+/// for all.
+Value takeScales(OpBuilder &builder, Location loc, Value scales,
+                 const ScaledKeys &keys);
+
+/// Elements as floats of type `sum`, each times its scale. The scales, null if
+/// there are none, are indexed by the dimensions `dims` of the rows, in order,
+/// but for static sizes of 1, which stand for all.
+Value widenRows(OpBuilder &builder, Location loc, Value rows, Value scales,
+                ArrayRef<unsigned> dims, Type sum);
+
+/// Floats rounded to a narrower type.
+Value narrowRows(OpBuilder &builder, Location loc, Value rows, Type element);
+
+/// Rows of f32 as a cache of `element` holds them, and their scales, which have
+/// all dimensions but the last one.
+std::pair<Value, Value> quantizeRows(OpBuilder &builder, Location loc,
+                                     Value rows, Type element);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_TRANSFORMS_CACHEROWS_H

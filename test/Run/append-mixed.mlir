@@ -1,0 +1,165 @@
+//===- append-mixed.mlir - new rows of caches of other types --------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{run} = posenc-run %s --reference
+
+// Rows that are copied are quantized to the bit, and so are their scales.
+// RUN: %{run} --function=i8 --input=2x3x2x24xbf16=random \
+// RUN:   --input=2x3x2x16xbf16=random --input=2xi64=5 --input=2x2x9x24xi8=random \
+// RUN:   --input=2x2x9x16xi8=random --input=2x2x9xf32=random \
+// RUN:   --input=2x2x9xf32=random | FileCheck %s --check-prefix=EXACT
+// RUN: %{run} --function=e5m2 --input=7x2x16xf32=random \
+// RUN:   --input=7x2x16xf32=random --input=7xi64=iota \
+// RUN:   --input=2x9x2x16xf8E5M2=random --input=2x9x2x16xf8E5M2=random \
+// RUN:   --input=2x2x9xf32=random --input=2x2x9xf32=random \
+// RUN:   | FileCheck %s --check-prefix=EXACT
+// No new rows, and rows of zeros.
+// RUN: %{run} --function=i8 --input=2x0x2x24xbf16=random \
+// RUN:   --input=2x0x2x16xbf16=random --input=2xi64=5 --input=2x2x9x24xi8=random \
+// RUN:   --input=2x2x9x16xi8=random --input=2x2x9xf32=random \
+// RUN:   --input=2x2x9xf32=random | FileCheck %s --check-prefix=EXACT
+// RUN: %{run} --function=i8 --input=2x3x2x24xbf16=0 \
+// RUN:   --input=2x3x2x16xbf16=-0.0 --input=2xi64=5 --input=2x2x9x24xi8=random \
+// RUN:   --input=2x2x9x16xi8=random --input=2x2x9xf32=random \
+// RUN:   --input=2x2x9xf32=random | FileCheck %s --check-prefix=EXACT
+// Infinities and NaN.
+// RUN: %{run} --function=e5m2 --input=7x2x16xf32=inf \
+// RUN:   --input=7x2x16xf32=nan --input=7xi64=iota \
+// RUN:   --input=2x9x2x16xf8E5M2=random --input=2x9x2x16xf8E5M2=random \
+// RUN:   --input=2x2x9xf32=random --input=2x2x9xf32=random \
+// RUN:   | FileCheck %s --check-prefix=EXACT
+// EXACT: {{^}}result #0: max error 0.00 ulp
+// EXACT: {{^}}result #1: max error 0.00 ulp
+// EXACT: {{^}}result #2: max error 0.00 ulp
+// EXACT: {{^}}result #3: max error 0.00 ulp
+
+// Rows that are normed and rotated in f32 first.
+// RUN: %{run} --function=e4m3 --input=3x5x2x16xbf16=random \
+// RUN:   --input=3x5x2x16xbf16=random --input=16xbf16=random --input=3xi64=8 \
+// RUN:   --input=3x2x9x16xf8E4M3FN=random --input=3x2x9x16xf8E4M3FN=random \
+// RUN:   --input=3x2x9xf32=random --input=3x2x9xf32=random | FileCheck %s
+// CHECK: {{^}}result #0: max error
+// CHECK: {{^}}result #1: max error 0.00 ulp
+// CHECK: {{^}}result #2: max error
+// CHECK: {{^}}result #3: max error 0.00 ulp
+
+// One step, a scale and an untouched slot that are wrong are found: of rows that
+// are copied in any element, of rotated ones beyond what their rounding allows.
+// DEFINE: %{npy} = %python %S/Inputs/npy.py
+// DEFINE: %{exits} = %python %posenc_src/test/Inputs/exits.py
+// DEFINE: %{inputs} = --input=3x5x2x16xbf16=random \
+// DEFINE:   --input=3x5x2x16xbf16=random --input=16xbf16=random --input=3xi64=8 \
+// DEFINE:   --input=3x2x9x16xf8E4M3FN=random --input=3x2x9x16xf8E4M3FN=random \
+// DEFINE:   --input=3x2x9xf32=random --input=3x2x9xf32=random
+// DEFINE: %{check} = %{run} --function=e4m3 %{inputs}
+// RUN: rm -rf %t && mkdir %t
+// RUN: posenc-run %s --function=e4m3 %{inputs} --output=@%t/0.npy \
+// RUN:   --output=@%t/1.npy --output=@%t/2.npy --output=@%t/3.npy
+// RUN: %{check} --expected_output=@%t/0.npy --expected_output=@%t/1.npy \
+// RUN:   --expected_output=@%t/2.npy --expected_output=@%t/3.npy
+// RUN: %{npy} flip %t/0.npy %t/key.npy 71 0
+// RUN: %{npy} flip %t/0.npy %t/slot.npy 5 0
+// RUN: %{npy} flip %t/1.npy %t/value.npy 71 0
+// RUN: %{npy} flip %t/2.npy %t/scale.npy 4 8
+// RUN: %{exits} 3 %{check} --expected_output=@%t/key.npy \
+// RUN:   --expected_output=@%t/1.npy --expected_output=@%t/2.npy \
+// RUN:   --expected_output=@%t/3.npy
+// RUN: %{exits} 3 %{check} --expected_output=@%t/slot.npy \
+// RUN:   --expected_output=@%t/1.npy --expected_output=@%t/2.npy \
+// RUN:   --expected_output=@%t/3.npy
+// RUN: %{exits} 3 %{check} --expected_output=@%t/0.npy \
+// RUN:   --expected_output=@%t/value.npy --expected_output=@%t/2.npy \
+// RUN:   --expected_output=@%t/3.npy
+// RUN: %{exits} 3 %{check} --expected_output=@%t/0.npy \
+// RUN:   --expected_output=@%t/1.npy --expected_output=@%t/scale.npy \
+// RUN:   --expected_output=@%t/3.npy
+
+// Other floats, rounded once.
+// RUN: %{run} --function=f16 --input=3x5x2x16xbf16=random \
+// RUN:   --input=3x5x2x16xbf16=random --input=3xi64=8 \
+// RUN:   --input=3x2x9x16xf16=random --input=3x2x9x16xf16=random \
+// RUN:   | FileCheck %s --check-prefix=FLOAT
+// RUN: %{run} --function=bf16 --input=3x5x2x16xf32=random \
+// RUN:   --input=3x5x2x16xf32=random --input=3xi64=8 \
+// RUN:   --input=3x2x9x16xbf16=random --input=3x2x9x16xbf16=random \
+// RUN:   | FileCheck %s --check-prefix=FLOAT
+// FLOAT: {{^}}result #0: max error 0.{{[0-9]+}} ulp
+// FLOAT: {{^}}result #1: max error 0.{{[0-9]+}} ulp
+
+#r = #posenc.rotation<pairing = half, frequencies = <dim = 16>>
+
+func.func @i8(%k: tensor<?x?x2x24xbf16>, %v: tensor<?x?x2x16xbf16>,
+              %n: tensor<?xi64>, %kc: tensor<?x2x?x24xi8>,
+              %vc: tensor<?x2x?x16xi8>, %ks: tensor<?x2x?xf32>,
+              %vs: tensor<?x2x?xf32>)
+    -> (tensor<?x2x?x24xi8>, tensor<?x2x?x16xi8>, tensor<?x2x?xf32>,
+        tensor<?x2x?xf32>) {
+  %r:4 = posenc.kv_append cache_layout = head_major
+    ins(%k, %v : tensor<?x?x2x24xbf16>, tensor<?x?x2x16xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%kc, %vc, %ks, %vs : tensor<?x2x?x24xi8>, tensor<?x2x?x16xi8>,
+                              tensor<?x2x?xf32>, tensor<?x2x?xf32>)
+  return %r#0, %r#1, %r#2, %r#3
+    : tensor<?x2x?x24xi8>, tensor<?x2x?x16xi8>, tensor<?x2x?xf32>,
+      tensor<?x2x?xf32>
+}
+
+func.func @e5m2(%k: tensor<?x2x16xf32>, %v: tensor<?x2x16xf32>,
+                %n: tensor<?xi64>, %kc: tensor<?x?x2x16xf8E5M2>,
+                %vc: tensor<?x?x2x16xf8E5M2>, %ks: tensor<?x2x?xf32>,
+                %vs: tensor<?x2x?xf32>)
+    -> (tensor<?x?x2x16xf8E5M2>, tensor<?x?x2x16xf8E5M2>, tensor<?x2x?xf32>,
+        tensor<?x2x?xf32>) {
+  %r:4 = posenc.kv_append
+    ins(%k, %v : tensor<?x2x16xf32>, tensor<?x2x16xf32>)
+    slots(%n : tensor<?xi64>)
+    outs(%kc, %vc, %ks, %vs : tensor<?x?x2x16xf8E5M2>, tensor<?x?x2x16xf8E5M2>,
+                              tensor<?x2x?xf32>, tensor<?x2x?xf32>)
+  return %r#0, %r#1, %r#2, %r#3
+    : tensor<?x?x2x16xf8E5M2>, tensor<?x?x2x16xf8E5M2>, tensor<?x2x?xf32>,
+      tensor<?x2x?xf32>
+}
+
+func.func @e4m3(%k: tensor<?x?x2x16xbf16>, %v: tensor<?x?x2x16xbf16>,
+                %w: tensor<16xbf16>, %n: tensor<?xi64>,
+                %kc: tensor<?x2x?x16xf8E4M3FN>, %vc: tensor<?x2x?x16xf8E4M3FN>,
+                %ks: tensor<?x2x?xf32>, %vs: tensor<?x2x?xf32>)
+    -> (tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?x16xf8E4M3FN>,
+        tensor<?x2x?xf32>, tensor<?x2x?xf32>) {
+  %r:4 = posenc.kv_append cache_layout = head_major norm_eps = 1.0e-06
+    rotation = #r
+    ins(%k, %v : tensor<?x?x2x16xbf16>, tensor<?x?x2x16xbf16>)
+    norm(%w : tensor<16xbf16>) lengths(%n : tensor<?xi64>)
+    outs(%kc, %vc, %ks, %vs : tensor<?x2x?x16xf8E4M3FN>,
+         tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>)
+  return %r#0, %r#1, %r#2, %r#3
+    : tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?x16xf8E4M3FN>,
+      tensor<?x2x?xf32>, tensor<?x2x?xf32>
+}
+
+func.func @f16(%k: tensor<?x?x2x16xbf16>, %v: tensor<?x?x2x16xbf16>,
+               %n: tensor<?xi64>, %kc: tensor<?x2x?x16xf16>,
+               %vc: tensor<?x2x?x16xf16>)
+    -> (tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>) {
+  %r:2 = posenc.kv_append cache_layout = head_major rotation = #r
+    ins(%k, %v : tensor<?x?x2x16xbf16>, tensor<?x?x2x16xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%kc, %vc : tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>)
+  return %r#0, %r#1 : tensor<?x2x?x16xf16>, tensor<?x2x?x16xf16>
+}
+
+func.func @bf16(%k: tensor<?x?x2x16xf32>, %v: tensor<?x?x2x16xf32>,
+                %n: tensor<?xi64>, %kc: tensor<?x2x?x16xbf16>,
+                %vc: tensor<?x2x?x16xbf16>)
+    -> (tensor<?x2x?x16xbf16>, tensor<?x2x?x16xbf16>) {
+  %r:2 = posenc.kv_append cache_layout = head_major rotation = #r
+    ins(%k, %v : tensor<?x?x2x16xf32>, tensor<?x?x2x16xf32>)
+    lengths(%n : tensor<?xi64>)
+    outs(%kc, %vc : tensor<?x2x?x16xbf16>, tensor<?x2x?x16xbf16>)
+  return %r#0, %r#1 : tensor<?x2x?x16xbf16>, tensor<?x2x?x16xbf16>
+}
