@@ -61,8 +61,27 @@ void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,
     arguments.push_back({"k_norm", getWeights(attention.numKeyValueHeads)});
 }
 
-/// The operation on the first three arguments, with what both functions have
-/// in common and what addOperands() added.
+Type ModelModule::getCacheType() {
+  if (!options.cacheType)
+    return getElementType();
+  switch (*options.cacheType) {
+  case CacheType::F16:
+    return builder.getF16Type();
+  case CacheType::BF16:
+    return builder.getBF16Type();
+  case CacheType::I8:
+    return builder.getI8Type();
+  case CacheType::F8E4M3:
+    return Float8E4M3FNType::get(builder.getContext());
+  case CacheType::F8E5M2:
+    return Float8E5M2Type::get(builder.getContext());
+  }
+  llvm_unreachable("unknown type of caches");
+}
+
+/// The operation on the arguments by their names, with what both functions have
+/// in common and what addOperands() added. The first argument is the queries,
+/// the second the keys, and the next one that is not of scales the values.
 AttentionOp ModelModule::createAttention(func::FuncOp function,
                                          const Layer &layer,
                                          RankedTensorType type) {
@@ -70,24 +89,35 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
   Value query = function.getArgument(0);
   SmallVector<Value> sizes = createSizes(query, type.getNumDynamicDims());
   Value init = createDestination(type, sizes);
+  auto getName = [&](unsigned number) {
+    return function
+        .getArgAttrOfType<StringAttr>(number, PosencDialect::kNameAttrName)
+        .getValue();
+  };
+  unsigned values = getName(2).ends_with("_scales") ? 3 : 2;
   auto op = AttentionOp::create(builder, loc, query, function.getArgument(1),
-                                function.getArgument(2), init);
+                                function.getArgument(values), init);
   func::ReturnOp::create(builder, loc, op.getResults());
   op.setScaleAttr(real(attention.scale));
   if (layer.window)
     op.setWindowLeft(*layer.window - 1);
   bool hasNorm = false;
-  for (unsigned number = 3; number < function.getNumArguments(); ++number) {
-    auto name = function.getArgAttrOfType<StringAttr>(
-        number, PosencDialect::kNameAttrName);
+  for (unsigned number = 2; number < function.getNumArguments(); ++number) {
+    StringRef name = getName(number);
     Value operand = function.getArgument(number);
-    if (name == "sinks")
+    if (name == "k_scales")
+      op.getKeyScalesMutable().assign(operand);
+    else if (name == "v_scales")
+      op.getValueScalesMutable().assign(operand);
+    else if (name == "lengths")
+      op.getLengthsMutable().assign(operand);
+    else if (name == "sinks")
       op.getSinksMutable().assign(operand);
     else if (name == "q_norm")
       op.getQueryNormMutable().assign(operand);
     else if (name == "k_norm")
       op.getKeyNormMutable().assign(operand);
-    hasNorm |= name.getValue().ends_with("_norm");
+    hasNorm |= name.ends_with("_norm");
   }
   if (hasNorm) {
     op.setNormEpsAttr(real(attention.norm->eps));
@@ -147,7 +177,8 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
   OpBuilder::InsertionGuard guard(builder);
   const AttentionConfig &attention = *config.attention;
   auto cache = [&](int64_t dim) {
-    return getType({kDynamic, attention.numKeyValueHeads, kDynamic, dim});
+    return getType({kDynamic, attention.numKeyValueHeads, kDynamic, dim},
+                   getCacheType());
   };
   bool isRaw = options.keyCache == KeyCache::Raw;
   auto heads = [&](int64_t dim) {
@@ -159,13 +190,18 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
       {"k_cache", cache(attention.headDim), {"batch", "capacity"}},
       {"v_cache", cache(attention.valueDim)},
       {"lengths", getType({kDynamic}, builder.getI64Type())}};
+  if (getCacheType().getIntOrFloatBitWidth() == 8) {
+    RankedTensorType scales = getType(
+        {kDynamic, attention.numKeyValueHeads, kDynamic}, builder.getF32Type());
+    arguments.insert(arguments.begin() + 3, {"v_scales", scales});
+    arguments.insert(arguments.begin() + 2, {"k_scales", scales});
+  }
   addOperands(arguments, /*withKeyNorm=*/isRaw);
   func::FuncOp function = createFunction(
       "decode" + suffix, describeDecode(frequencies, layer, suffix), arguments,
       {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
-  op.getLengthsMutable().assign(function.getArgument(3));
   // One query stands behind all keys.
   op.setCausal(options.decodeTokens > 1);
   if (!layer.rotates)

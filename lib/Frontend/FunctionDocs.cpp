@@ -138,6 +138,14 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
       .str();
 }
 
+/// What is to be said of caches of another type.
+std::string ModelModule::describeCaches() {
+  if (getCacheType().getIntOrFloatBitWidth() != 8)
+    return "";
+  return "\nThe caches are quantized: a key is k_cache times the scale of its "
+         "row in k_scales, a value v_cache times that in v_scales.";
+}
+
 std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                                         const Layer &layer, StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
@@ -175,11 +183,12 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
             .str();
   return formatv("Attention of {0}.{1}{2}\nlengths[b] counts the valid keys of "
                  "sequence b in caches with room for capacity keys; {3} in the "
-                 "cache already. Others are not read; with none, o is 0.\n{4}\n"
-                 "{5}{6}",
+                 "cache already. Others are not read; with none, o is 0.{4}\n"
+                 "{5}\n{6}{7}",
                  who, window, describeLayers(suffix),
                  tokens == 1 ? "that of the newest token counts too, and is"
                              : "those of the newest tokens count too, and are",
-                 rotation, describeScores(layer), describeNorms(isRaw))
+                 describeCaches(), rotation, describeScores(layer),
+                 describeNorms(isRaw))
       .str();
 }

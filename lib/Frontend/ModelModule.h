@@ -49,6 +49,8 @@ private:
   FrequenciesAttr getFrequencies(int64_t rotaryDim, double theta,
                                  const Scaling &scaling);
   Type getElementType();
+  /// The element type of caches.
+  Type getCacheType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
   /// A public function, with the builder at the start of its body; `doc` is
   /// what the C header says of it.
@@ -84,6 +86,7 @@ private:
   void addOperands(SmallVectorImpl<NamedType> &arguments, bool withKeyNorm);
   AttentionOp createAttention(func::FuncOp function, const Layer &layer,
                               RankedTensorType type);
+  std::string describeCaches();
 
   OpBuilder builder;
   Location loc;

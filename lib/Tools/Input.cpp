@@ -87,6 +87,16 @@ static std::optional<KeyCache> parseKeyCache(StringRef name) {
       .Default(std::nullopt);
 }
 
+static std::optional<CacheType> parseCacheType(StringRef name) {
+  return llvm::StringSwitch<std::optional<CacheType>>(name)
+      .Case("f16", CacheType::F16)
+      .Case("bf16", CacheType::BF16)
+      .Case("i8", CacheType::I8)
+      .Case("f8e4m3", CacheType::F8E4M3)
+      .Case("f8e5m2", CacheType::F8E5M2)
+      .Default(std::nullopt);
+}
+
 /// Whether a function needs no attention: nobody who wants a rotation has to
 /// hear of other keys.
 static bool isRotation(StringRef function) {
@@ -115,6 +125,12 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
       return fail("k-cache '" + *options.keyCache +
                   "' is neither rotated nor raw");
     builderOptions.keyCache = *cache;
+  }
+  if (options.cacheType) {
+    builderOptions.cacheType = parseCacheType(*options.cacheType);
+    if (!builderOptions.cacheType)
+      return fail("cache-dtype '" + *options.cacheType +
+                  "' is none of f16, bf16, i8, f8e4m3 and f8e5m2");
   }
   if (options.decodeTokens) {
     constexpr int64_t most = 1024;

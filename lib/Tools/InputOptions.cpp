@@ -24,6 +24,12 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "for a config.json: the keys that @decode reads, rotated or raw "
              "(default: rotated)",
              options.keyCache);
+  parser.add(
+      "cache-dtype", "TYPE",
+      "for a config.json: the type of the caches that @decode reads, "
+      "f16, bf16, i8, f8e4m3 or f8e5m2; i8 and f8 have f32 scales behind "
+      "them (default: that of the queries)",
+      options.cacheType);
   parser.add("decode-tokens", "N",
              "for a config.json: the queries of a sequence that @decode takes "
              "at a time (default: 1)",
@@ -48,6 +54,7 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--dtype=", options.dtype);
   add("--pairing=", options.pairing);
   add("--k-cache=", options.keyCache);
+  add("--cache-dtype=", options.cacheType);
   add("--decode-tokens=", options.decodeTokens);
   if (options.qkNorm)
     flags.push_back("--qk-norm");

@@ -20,12 +20,18 @@ namespace mlir::posenc {
 /// were before both.
 enum class KeyCache { Rotated, Raw };
 
+/// Other element types of caches than the queries'. The last three are
+/// quantized, with scales beside them.
+enum class CacheType { F16, BF16, I8, F8E4M3, F8E5M2 };
+
 struct ModuleBuilderOptions {
   /// The element type of queries and keys; the config's own if absent.
   std::optional<::posenc::frontend::DType> dtype;
   /// Where diagnostics point: the config, as a module has no text of its own.
   std::optional<Location> location;
   KeyCache keyCache = KeyCache::Rotated;
+  /// The element type of caches; that of queries if absent.
+  std::optional<CacheType> cacheType;
   /// The queries of a sequence in a call of @decode.
   int64_t decodeTokens = 1;
 };
@@ -36,7 +42,8 @@ struct ModuleBuilderOptions {
 /// and, if the config has an attention,
 ///   @attention(q, k, v, positions) -> o, of the same layout
 ///   @decode(q, k_cache, v_cache, lengths) -> o, the last query of a sequence,
-///     or the last few, over caches of batch, head, key, dim
+///     or the last few, over caches of batch, head, key, dim; a quantized one
+///     has its scales, of batch, head, key, right behind it among the arguments
 /// with more operands where the model has them: sinks, and with norms q_norm
 /// and k_norm, which @decode needs for raw keys only. Where types of layers
 /// differ each has functions with its name as a suffix, and where some layers

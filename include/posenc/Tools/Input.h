@@ -27,6 +27,9 @@ struct InputOptions {
   std::optional<std::string> pairing;
   /// rotated or raw: what a cache of keys holds; rotated if absent.
   std::optional<std::string> keyCache;
+  /// f16, bf16, i8, f8e4m3 or f8e5m2: the element type of caches; that of the
+  /// queries if absent.
+  std::optional<std::string> cacheType;
   /// How many queries of a sequence are decoded at a time; 1 if absent.
   std::optional<std::string> decodeTokens;
   /// Attention norms its queries and keys.
