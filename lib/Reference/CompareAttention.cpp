@@ -161,6 +161,9 @@ double defaultLimitRelative(DType type) {
     return 1e-14;
   case DType::I64:
   case DType::I32:
+  case DType::I8:
+  case DType::F8E4M3:
+  case DType::F8E5M2:
     return 0;
   }
   return 0;

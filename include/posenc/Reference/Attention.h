@@ -145,8 +145,8 @@ struct Caches {
   Array keys;
   Array values;
   /// Those of quantized caches: (sequence or page, head, token).
-  Array keyScales;
-  Array valueScales;
+  Array keyScales = {};
+  Array valueScales = {};
 };
 
 /// \p caches with the new rows in their slots, keys normed, then rotated. New

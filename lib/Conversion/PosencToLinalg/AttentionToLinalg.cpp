@@ -48,13 +48,17 @@ using namespace mlir::posenc;
 
 namespace {
 
+static bool isBF16(Value tensor) {
+  return getElementTypeOrSelf(tensor.getType()).isBF16();
+}
+
 /// The lowering of one tile.
 class TileLowering {
 public:
   TileLowering(OpBuilder &builder, OnlineAttentionOp op, bool bf16Weights)
       : builder(builder), loc(op.getLoc()), op(op), sum(op.getSumType()),
-        roundsWeights(bf16Weights &&
-                      getElementTypeOrSelf(op.getValue().getType()).isBF16()) {}
+        roundsWeights(bf16Weights && isBF16(op.getQuery()) &&
+                      isBF16(op.getValue())) {}
 
   SmallVector<Value> lower();
 
