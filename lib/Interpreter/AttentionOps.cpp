@@ -341,7 +341,7 @@ static LogicalResult evaluateMixed(KvAppendOp op, Evaluator &values,
                                   &values.get(op.getValue())};
   const ReferenceValue *inits[] = {&values.get(op.getInits()[0]),
                                    &values.get(op.getInits()[1])};
-  reference::Caches caches{inits[0]->array, inits[1]->array, {}, {}};
+  reference::Caches caches{inits[0]->array, inits[1]->array};
   if (failed(reject(op, reference::checkAppend(caches, rows[0]->array,
                                                rows[1]->array, spec))))
     return failure();
@@ -398,7 +398,7 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   spec.rowLayout = getLayout(op.getLayout());
   spec.cacheLayout = getLayout(op.getCacheLayout());
   spec.keyNorm = getNorm(op.getNorm(), op.getNormEps(), /*offset=*/0, values);
-  reference::Caches caches{inits[0]->array, inits[1]->array, {}, {}};
+  reference::Caches caches{inits[0]->array, inits[1]->array};
   if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(), values,
                          spec.keyRotation)) ||
       failed(getSlots(op, values, spec)))
@@ -417,7 +417,7 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   std::optional<reference::Rotation> rotation = std::move(spec.keyRotation);
   spec.keyRotation.reset();
   reference::Caches copied = reference::append(
-      {getMagnitudes(inits[0]->array), getMagnitudes(inits[1]->array), {}, {}},
+      {getMagnitudes(inits[0]->array), getMagnitudes(inits[1]->array)},
       getMagnitudes(values.getExact(op.getKey()).array),
       getMagnitudes(rows[1]->array), spec);
   for (auto [number, array, copies] :

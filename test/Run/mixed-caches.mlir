@@ -25,6 +25,11 @@
 // RUN:   --input=0x2x37x16xi8=random --input=0x2x37xf32=random \
 // RUN:   --input=0x2x37x16xi8=random --input=0x2x37xf32=random \
 // RUN:   --input=0xi64=31 | FileCheck %s --check-prefix=EMPTY
+// Scales of keys that nobody sees are not read.
+// RUN: %{run} --function=rows --input=3x1x4x16xbf16=random \
+// RUN:   --input=3x2x37x16xi8=random --input=3x2x37xf32=nan \
+// RUN:   --input=3x2x37x16xi8=random --input=3x2x37xf32=inf \
+// RUN:   --input=3xi64=0 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: {{^}}result #0: max error 0.00 ulp
 // RUN: %{run} --function=heads --input=2x9x4x16xf32=random \
 // RUN:   --input=2x70x2x16xi8=random --input=1x2x1xf32=iota \
@@ -49,6 +54,55 @@
 // RUN:   --input=2x2x37x16xi8=random --input=2x2x37xf32=random \
 // RUN:   --input=32xbf16=random | FileCheck %s
 // CHECK: {{^}}result #0: max error {{.*}} rel {{[0-9]\.[0-9]e[+-][0-9]+$}}
+
+// All are fused but the norm of all heads, whose rows are read twice.
+// RUN: rm -rf %t && mkdir %t
+// RUN: posenc-compile %s -o %t/fused.o 2>&1 | FileCheck %s --check-prefix=SLOW
+// SLOW-NOT: warning
+// SLOW: mixed-caches.mlir:{{[0-9]+}}:8: warning: attention is not fused {{.*}}: quantized keys are normed together with those of other heads
+// SLOW-NOT: warning
+
+// Decomposed, they are the same but for the rounding of the results.
+// RUN: posenc-opt %s --posenc-decompose-attention -o %t/tiles.mlir
+// RUN: FileCheck %s --check-prefix=TILES --input-file=%t/tiles.mlir
+// TILES-NOT: posenc.attention
+// DEFINE: %{args} =
+// DEFINE: %{fused} = posenc-run %s %{args} --output=@%t/fused.npy
+// DEFINE: %{tiles} = posenc-run %t/tiles.mlir %{args} \
+// DEFINE:   --expected_output=@%t/fused.npy
+// REDEFINE: %{args} = --function=rows --input=3x1x4x16xbf16=random \
+// REDEFINE:   --input=3x2x37x16xi8=random --input=3x2x37xf32=random \
+// REDEFINE:   --input=3x2x37x16xi8=random --input=3x2x37xf32=random \
+// REDEFINE:   --input=3xi64=31
+// RUN: %{fused}
+// RUN: %{tiles} --max-ulp=1.01
+// REDEFINE: %{args} = --function=heads --input=2x9x4x16xf32=random \
+// REDEFINE:   --input=2x70x2x16xi8=random --input=1x2x1xf32=iota \
+// REDEFINE:   --input=2x70x2x16xi8=random --input=1x1x1xf32=0.5
+// RUN: %{fused}
+// RUN: %{tiles} --max-ulp=9
+// REDEFINE: %{args} = --function=paged --input=7x4x16xbf16=random \
+// REDEFINE:   --input=5x2x8x16xf8E4M3FN=random --input=5x2x8xf32=random \
+// REDEFINE:   --input=5x2x8x16xf8E4M3FN=random --input=5x2x8xf32=random \
+// REDEFINE:   --input=2x2xi32=iota --input=3xi64=0 --input=2xi64=13
+// RUN: %{fused}
+// RUN: %{tiles} --max-ulp=1.01
+// REDEFINE: %{args} = --function=packed --input=7x4x16xf16=random \
+// REDEFINE:   --input=9x2x16xf8E5M2=random --input=2x9xf32=random \
+// REDEFINE:   --input=9x2x16xf8E5M2=random --input=2x9xf32=random \
+// REDEFINE:   --input=3xi64=iota --input=3xi64=iota
+// RUN: %{fused}
+// RUN: %{tiles} --max-ulp=1.01
+// REDEFINE: %{args} = --function=raw --input=2x3x4x16xbf16=random \
+// REDEFINE:   --input=2x2x37x16xf8E4M3FN=random --input=2x2x37xf32=random \
+// REDEFINE:   --input=2x2x37x16xf8E4M3FN=random --input=2x2x37xf32=random \
+// REDEFINE:   --input=2xi64=35 --input=16xbf16=random
+// RUN: %{fused}
+// RUN: %{tiles} --max-ulp=1.01
+// REDEFINE: %{args} = --function=narrow --input=2x3x4x16xf32=random \
+// REDEFINE:   --input=2x131x2x16xf16=random --input=2x131x2x16xf16=random
+// RUN: %{fused}
+// RUN: %{tiles} --max-ulp=9
 
 #r = #posenc.rotation<pairing = half, frequencies = <dim = 16>>
 

@@ -568,6 +568,21 @@ SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
   return vectors;
 }
 
+Value mlir::posenc::loadScale(ImplicitLocOpBuilder &builder, AttentionOp op,
+                              Value scales, ValueRange keyIndices) {
+  if (!scales)
+    return {};
+  SmallVector<Value> at{keyIndices[op.getKeyHeadDim()],
+                        keyIndices[op.getKeyTokenDim()]};
+  if (!op.arePackedKeys())
+    at.insert(at.begin(), keyIndices.front());
+  for (auto [dim, size] :
+       llvm::enumerate(cast<MemRefType>(scales.getType()).getShape()))
+    if (size == 1)
+      at[dim] = createIndex(builder, 0);
+  return memref::LoadOp::create(builder, scales, at);
+}
+
 SmallVector<Value> mlir::posenc::getRowIndices(Value batch, Value head,
                                                Value token, unsigned headDim) {
   SmallVector<Value> at{token};

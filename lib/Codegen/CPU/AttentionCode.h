@@ -235,6 +235,10 @@ Value loadVector(ImplicitLocOpBuilder &builder, VectorType type, Value memref,
 void storeVector(ImplicitLocOpBuilder &builder, Value vector, Value memref,
                  ValueRange indices);
 
+/// A vector of a tensor's elements in f32, whatever their type is.
+Value loadF32(OpBuilder &builder, Location loc, Value memref, ValueRange row,
+              Value lane, int64_t length);
+
 /// Emits a loop from `from` to `to`; `body` returns what goes on to the next
 /// iteration. Returns what the last one gave.
 ValueRange createLoop(
@@ -374,8 +378,10 @@ public:
   /// The same for a token of a task's entry.
   void prepareQuery(ImplicitLocOpBuilder &builder, const AttentionTask &task,
                     Value token, Value place, Value slot) const;
+  /// `scale` is what the row is multiplied by, null if there is nothing.
   void emitRow(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
-               int64_t dim, Value to, Value row, Value slot) const;
+               int64_t dim, Value to, Value row, Value slot,
+               Value scale = nullptr) const;
   /// Whether rows are neither normed nor rotated.
   bool isPlain() const { return !norm && !rotation; }
 
@@ -442,6 +448,9 @@ void emitMerge(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// its page if there is a table of them.
 SmallVector<Value> getKeyIndices(ImplicitLocOpBuilder &builder, AttentionOp op,
                                  const AttentionTask &task, Value key);
+/// The scale of a key or value with those indices; null if there are no scales.
+Value loadScale(ImplicitLocOpBuilder &builder, AttentionOp op, Value scales,
+                ValueRange keyIndices);
 /// The indices of a token's row in a tensor of heads, but for the last;
 /// `batch` is null where it has no batch dimension.
 SmallVector<Value> getRowIndices(Value batch, Value head, Value token,

@@ -109,19 +109,17 @@ SmallVector<Value> Decode::load(Value memref, ValueRange row, Value lane,
   Type element = getElementTypeOrSelf(memref.getType());
   bool split = areSplit(memref, type.getNumElements() * count);
   for (int64_t i = 0; i < count; i += split ? 2 : 1) {
-    SmallVector<Value> at(row);
-    at.push_back(addIndex(b, lane, i * lanes));
     if (split) {
+      SmallVector<Value> at(row);
+      at.push_back(addIndex(b, lane, i * lanes));
       auto both = VectorType::get({2 * lanes}, element);
       BF16Halves halves =
           splitBF16(b, b.getLoc(), loadVector(b, both, memref, at));
       llvm::append_values(result, halves.even, halves.odd);
       continue;
     }
-    Value value = loadVector(b, type.clone(element), memref, at);
-    if (element != type.getElementType())
-      value = arith::ExtFOp::create(b, type, value);
-    result.push_back(value);
+    result.push_back(loadF32(b, b.getLoc(), memref, row,
+                             addIndex(b, lane, i * lanes), lanes));
   }
   return result;
 }
@@ -359,6 +357,24 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
   });
 }
 
+Value Decode::loadScales(Value scales, Value firstKey, Value row, Value count,
+                         Value block) {
+  SmallVector<Value> ofKeys;
+  Value last = addIndex(b, count, -1);
+  for (int64_t i = 0; i < keys; ++i) {
+    Value mine = minIndex(b, addIndex(b, row, i), last);
+    ofKeys.push_back(
+        loadScale(b, op, scales,
+                  getRow(firstKey, mine, getKeyHead(block), /*isNext=*/false)));
+  }
+  if (keys == 1)
+    return broadcast(b, type, ofKeys.front());
+  SmallVector<Value> ofLanes;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    ofLanes.push_back(ofKeys[lane / queries]);
+  return vector::FromElementsOp::create(b, type, ofLanes);
+}
+
 void Decode::emitScores(Value firstKey, Value count, bool isWhole,
                         Value block) {
   createLoop(b, createIndex(b, 0), count, keys, [&](Value row) {
@@ -367,6 +383,10 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
       sums.push_back(
           loadVector(b, type, code.decodeProducts, getProduct(row, i)));
     Value score = sumLanes(sums, 1).front();
+    // Rows that are normed or rotated have been multiplied before.
+    if (op.getKeyScales() && !arePacked)
+      score = arith::MulFOp::create(
+          b, score, loadScales(op.getKeyScales(), firstKey, row, count, block));
     Value keep = isWhole ? Value() : getSeen(firstKey, row, count, block);
     if (code.hasOwnPairs())
       score = emitPairs(score, keep, firstKey, row, count, block);
@@ -385,16 +405,29 @@ Value Decode::getWeight(Value row, Value block) {
                   mulIndex(b, row, queries));
 }
 
-std::pair<Value, Value> Decode::emitWeight(Value row, Value maximum,
+std::pair<Value, Value> Decode::emitWeight(Value firstKey, Value row,
+                                           Value count, Value maximum,
                                            Value block) {
   Value score =
       loadVector(b, type, code.decodeScores, mulIndex(b, row, queries));
   Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
-  storeVector(b, weight, code.decodeWeights, getWeight(row, block));
+  Value ofValue = weight;
+  if (op.getValueScales()) {
+    Value scales = loadScales(op.getValueScales(), firstKey, row, count, block);
+    ofValue = arith::MulFOp::create(b, weight, scales);
+    // What a key that takes no part is multiplied by may be no number.
+    if (code.hasOwnPairs() || hasMasks()) {
+      Value zero = createSplat(b, type, 0);
+      Value isOut =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight, zero);
+      ofValue = arith::SelectOp::create(b, isOut, zero, ofValue);
+    }
+  }
+  storeVector(b, ofValue, code.decodeWeights, getWeight(row, block));
   return {score, weight};
 }
 
-void Decode::emitWeights(Value count, Value block) {
+void Decode::emitWeights(Value firstKey, Value count, Value block) {
   Value zero = createIndex(b, 0);
   SmallVector<Value> atMaximum{mulIndex(b, block, 2), zero};
   SmallVector<Value> atTotal{addIndex(b, mulIndex(b, block, 2), 1), zero};
@@ -402,7 +435,7 @@ void Decode::emitWeights(Value count, Value block) {
   ValueRange tile = createLoop(
       b, zero, count, keys, {before, createSplat(b, type, 0)},
       [&](Value row, ValueRange carried) {
-        auto [score, weight] = emitWeight(row, before, block);
+        auto [score, weight] = emitWeight(firstKey, row, count, before, block);
         return SmallVector<Value>{createMax(b, score, carried[0]),
                                   arith::AddFOp::create(b, carried[1], weight)};
       });
@@ -416,15 +449,16 @@ void Decode::emitWeights(Value count, Value block) {
     b.setInsertionPointToStart(sum.elseBlock());
     scf::YieldOp::create(b, tile[1]);
     b.setInsertionPointToStart(sum.thenBlock());
-    scf::YieldOp::create(b, changeMaximum(before, tile[0], count, block));
+    scf::YieldOp::create(
+        b, changeMaximum(before, tile[0], firstKey, count, block));
   }
   Value total = loadVector(b, type, code.decodeState, atTotal);
   storeVector(b, arith::AddFOp::create(b, total, sum.getResult(0)),
               code.decodeState, atTotal);
 }
 
-Value Decode::changeMaximum(Value before, Value maxima, Value count,
-                            Value block) {
+Value Decode::changeMaximum(Value before, Value maxima, Value firstKey,
+                            Value count, Value block) {
   Value zero = createIndex(b, 0);
   Value maximum =
       acrossKeys(maxima, [&](Value x, Value y) { return createMax(b, x, y); });
@@ -443,13 +477,13 @@ Value Decode::changeMaximum(Value before, Value maxima, Value count,
       scale(code.decodeSums, {getRowOfQuery(block, q), d}, by);
     });
   }
-  ValueRange sum =
-      createRolledLoop(b, zero, count, keys, createSplat(b, type, 0),
-                       [&](Value row, ValueRange sums) {
-                         Value weight = emitWeight(row, maximum, block).second;
-                         return SmallVector<Value>{
-                             arith::AddFOp::create(b, sums.front(), weight)};
-                       });
+  ValueRange sum = createRolledLoop(
+      b, zero, count, keys, createSplat(b, type, 0),
+      [&](Value row, ValueRange sums) {
+        Value weight = emitWeight(firstKey, row, count, maximum, block).second;
+        return SmallVector<Value>{
+            arith::AddFOp::create(b, sums.front(), weight)};
+      });
   return sum.front();
 }
 
@@ -561,7 +595,7 @@ void Decode::emitTile(Value firstKey, Value count, bool isWhole) {
     forEachBlockOf(keyHead, [&](Value block) {
       emitProducts(firstKey, count, isWhole, block);
       emitScores(firstKey, count, isWhole, block);
-      emitWeights(count, block);
+      emitWeights(firstKey, count, block);
     });
     forEachBlockOf(keyHead, [&](Value block) {
       emitValues(firstKey, count, isWhole, block);

@@ -81,13 +81,20 @@ private:
                   Value count, Value block);
   /// The token of each lane, counted from the task's first.
   Value getTokenOfLanes(Value block);
+  /// The scales of as many keys or values as a vector of scores has, each in
+  /// the lanes of its queries. Rows beyond the last are the last.
+  Value loadScales(Value scales, Value firstKey, Value row, Value count,
+                   Value block);
   /// Makes weights of the scores of as many keys as a vector has; returns both.
-  std::pair<Value, Value> emitWeight(Value row, Value maximum, Value block);
+  /// What is left for the sums of values is times the scales of these.
+  std::pair<Value, Value> emitWeight(Value firstKey, Value row, Value count,
+                                     Value maximum, Value block);
   /// Makes weights of the scores and adds them to the totals.
-  void emitWeights(Value count, Value block);
+  void emitWeights(Value firstKey, Value count, Value block);
   /// The weights anew, for a maximum that was `before` and is now one of those
   /// in the lanes of a query; returns their sum.
-  Value changeMaximum(Value before, Value maxima, Value count, Value block);
+  Value changeMaximum(Value before, Value maxima, Value firstKey, Value count,
+                      Value block);
   void emitValues(Value firstKey, Value count, bool isWhole, Value block);
   void forEachBlock(function_ref<void(Value block)> body);
   void forEachBlockOf(Value keyHead, function_ref<void(Value block)> body);

@@ -77,22 +77,23 @@ void AttentionRows::prepareQuery(ImplicitLocOpBuilder &builder,
                   slot);
 }
 
-/// A vector of a row in f32.
-static Value loadF32(OpBuilder &builder, Location loc, Value memref,
-                     ValueRange row, Value lane, int64_t length) {
+Value mlir::posenc::loadF32(OpBuilder &builder, Location loc, Value memref,
+                            ValueRange row, Value lane, int64_t length) {
   SmallVector<Value> at(row);
   at.push_back(lane);
   auto type = VectorType::get({length}, getElementTypeOrSelf(memref.getType()));
   Value value = vector::LoadOp::create(builder, loc, type, memref, at);
   VectorType f32 = type.clone(builder.getF32Type());
+  if (type.getElementType().isInteger())
+    return arith::SIToFPOp::create(builder, loc, f32, value);
   return type == f32 ? value : arith::ExtFOp::create(builder, loc, f32, value);
 }
 
-/// Copies a row to one in f32. Not in a loop, which would become a call of
-/// memcpy.
+/// Copies a row to one in f32, times `scale` unless that is null. Not in a
+/// loop, which would become a call of memcpy.
 static void copyRow(OpBuilder &builder, Location loc, Value from,
                     ValueRange row, Value to, Value toRow, int64_t dim,
-                    int64_t lanes) {
+                    int64_t lanes, Value scale) {
   // Some loads at a time, so that none waits for another.
   constexpr size_t most = 8;
   SmallVector<std::pair<int64_t, int64_t>> parts = splitIntoVectors(dim, lanes);
@@ -102,7 +103,12 @@ static void copyRow(OpBuilder &builder, Location loc, Value from,
     SmallVector<Value> at, values;
     for (auto [first, length] : some) {
       at.push_back(arith::ConstantIndexOp::create(builder, loc, first));
-      values.push_back(loadF32(builder, loc, from, row, at.back(), length));
+      Value value = loadF32(builder, loc, from, row, at.back(), length);
+      if (scale)
+        value = arith::MulFOp::create(
+            builder, loc, value,
+            vector::BroadcastOp::create(builder, loc, value.getType(), scale));
+      values.push_back(value);
     }
     for (auto [value, lane] : llvm::zip_equal(values, at))
       vector::StoreOp::create(builder, loc, value, to, ValueRange{toRow, lane});
@@ -193,9 +199,10 @@ void AttentionRows::emitNorm(ImplicitLocOpBuilder &builder, Value tensor,
 
 void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
                             ValueRange at, int64_t dim, Value to, Value row,
-                            Value slot) const {
+                            Value slot, Value scale) const {
   Location loc = builder.getLoc();
-  copyRow(builder, loc, tensor, at, to, row, dim, target.vectorBytes / 4);
+  copyRow(builder, loc, tensor, at, to, row, dim, target.vectorBytes / 4,
+          scale);
   if (norm)
     emitNorm(builder, tensor, at, dim, to, row);
   if (rotation)
@@ -206,12 +213,12 @@ void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
 /// vector is filled up with zeros.
 static void emitPlainRow(ImplicitLocOpBuilder &builder,
                          const AttentionCode &code, Value tensor, ValueRange at,
-                         int64_t dim, Value to, Value row) {
+                         int64_t dim, Value to, Value row, Value scale) {
   if (int64_t rest = dim % code.tiles.lanes)
     storeVector(builder, createSplat(builder, code.getVectorType(), 0), to,
                 {row, createIndex(builder, dim - rest)});
-  copyRow(builder, builder.getLoc(), tensor, at, to, row, dim,
-          code.tiles.lanes);
+  copyRow(builder, builder.getLoc(), tensor, at, to, row, dim, code.tiles.lanes,
+          scale);
 }
 
 static void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
@@ -418,7 +425,8 @@ void mlir::posenc::emitKeyRows(ImplicitLocOpBuilder &builder,
       rows.preparePosition(builder, task.batch, key, key, zero);
     if (code.hasDots)
       return emitKeyPairs(builder, code, rows, at, row);
-    rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero);
+    rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero,
+                 loadScale(builder, op, op.getKeyScales(), at));
   });
 }
 
@@ -437,7 +445,7 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
       SmallVector<Value> at =
           getKeyIndices(builder, op, task, addIndex(builder, first, row));
       emitPlainRow(builder, code, op.getValue(), at, code.valueDim, code.values,
-                   row);
+                   row, loadScale(builder, op, op.getValueScales(), at));
     });
   // Scores are computed for whole blocks of rows.
   int64_t step = code.tiles.scoreRows;
