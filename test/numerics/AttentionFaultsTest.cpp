@@ -136,12 +136,12 @@ AttentionCase getPartsCase() {
 /// Faults in what posenc-to-linalg makes.
 const Fault kLinalgFaults[] = {
     {"Control", "", ""},
-    {"HeadGroup", "(d0 * 3)", "(d0 * -3 + 3)"},
+    {"HeadGroup", "(d0 floordiv 3)", "(d0 floordiv 6)"},
     {"WindowConstant", "constant 30 : index", "constant 29 : index"},
     {"KeysOfTile", "(32, d0 - d1)", "(31, d0 - d1)"},
-    {"QueriesOfTile", "* -5 + s0, 5)", "* -5 + s0, 4)"},
+    {"QueriesOfTile", "* -16 + s0, 16)", "* -16 + s0, 15)"},
     {"Step", "step %c32", "step %c30"},
-    {"NoMax", "arith.maximumf", "arith.minimumf"},
+    {"NoMax", "arith.cmpf ogt", "arith.cmpf olt"},
     {"NoExp", "math.exp ", "math.exp2 "},
     {"Causal", "arith.cmpi sle", "arith.cmpi slt"},
     {"NoLog", "math.log ", "math.log2 "},
