@@ -312,6 +312,32 @@ LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
             "arguments";
 }
 
+SmallVector<SizeExpr>
+SizeAnalysis::getDifferences(const SizeExpr &difference,
+                             ArrayRef<Guard> guards) {
+  SmallVector<SizeExpr> differences{difference};
+  for (const Guard &guard : guards) {
+    SizeExpr holds = symbols.resolve(guard.second - guard.first - 1,
+                                     /*useConstants=*/false);
+    if (!symbols.isKnown(holds))
+      differences.push_back(difference + holds);
+  }
+  return differences;
+}
+
+bool SizeAnalysis::isProven(const SizeExpr &difference,
+                            ArrayRef<Guard> guards) {
+  if (llvm::any_of(
+          getDifferences(difference, guards),
+          [&](const SizeExpr &expr) { return symbols.isAtMostZero(expr); }))
+    return true;
+  // Each case may need another guard.
+  SmallVector<SizeExpr> cases = symbols.splitCases(difference);
+  return !cases.empty() && llvm::all_of(cases, [&](const SizeExpr &expr) {
+    return isProven(expr, guards);
+  });
+}
+
 LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   auto [kind, left, right, op, guards, isAssumed] = requirement;
   SizeExpr difference = symbols.resolve(left - right, /*useConstants=*/false);
@@ -325,19 +351,10 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
           return failure();
       return success();
     }
-    // Guards that vary within a call are known to hold where this must.
-    SmallVector<SizeExpr> differences{difference};
-    for (const Guard &guard : guards) {
-      SizeExpr holds = symbols.resolve(guard.second - guard.first - 1,
-                                       /*useConstants=*/false);
-      if (!symbols.isKnown(holds))
-        differences.push_back(difference + holds);
-    }
-    if (llvm::any_of(differences, [&](const SizeExpr &expr) {
-          return symbols.isAtMostZero(expr);
-        }))
+    if (isProven(difference, guards))
       return success();
-    std::optional<SizeExpr> condition = symbols.findCondition(differences);
+    std::optional<SizeExpr> condition =
+        symbols.findCondition(getDifferences(difference, guards));
     if (!condition)
       return finishUnknown(requirement);
     // What is subtracted goes to the other side.

@@ -133,6 +133,13 @@ private:
   LogicalResult visitCall(Operation *op);
   LogicalResult visitRegions(Operation *op);
   LogicalResult finish(const Requirement &requirement);
+  /// `difference`, and the same plus what each guard that varies within a call
+  /// leaves: it is at most 0 if one of them is.
+  SmallVector<SizeExpr> getDifferences(const SizeExpr &difference,
+                                       ArrayRef<Guard> guards);
+  /// Whether `difference` is at most 0 wherever all guards hold. False where no
+  /// proof of a few steps is found.
+  bool isProven(const SizeExpr &difference, ArrayRef<Guard> guards);
   /// Whether entry points can tell if what the guards are for is run.
   bool isCertain(ArrayRef<Guard> guards);
   LogicalResult finishUnknown(const Requirement &requirement);

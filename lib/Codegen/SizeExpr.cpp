@@ -459,6 +459,24 @@ bool SizeSymbols::isAtMostZero(const SizeExpr &expr, unsigned depth) const {
   return llvm::any_of(expr.getSymbols(), holdsWithout);
 }
 
+SmallVector<SizeExpr> SizeSymbols::splitCases(const SizeExpr &expr) const {
+  if (expr.hasOverflow())
+    return {};
+  std::optional<unsigned> last;
+  for (unsigned number : expr.getSymbols()) {
+    const SizeSymbol &symbol = symbols[number];
+    if (symbol.kind != SizeSymbol::Kind::Term ||
+        (symbol.term != TermKind::Min && symbol.term != TermKind::Max))
+      continue;
+    std::optional<Replacement> bounds = replace(expr, number);
+    if (bounds && bounds->needsAll && (!last || number > *last))
+      last = number;
+  }
+  if (!last)
+    return {};
+  return replace(expr, *last)->exprs;
+}
+
 std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
                                               unsigned depth) const {
   if (isKnown(expr))

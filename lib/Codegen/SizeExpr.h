@@ -114,6 +114,10 @@ public:
   /// one at a time, so that `i + min(32, n - i) - n` is. False where no proof
   /// of a few steps is found.
   bool isAtMostZero(const SizeExpr &expr) const;
+  /// Expressions of which all are at most 0 where `expr` is: one for each
+  /// operand of the last minimum or maximum that makes a difference; none if
+  /// there is no such term.
+  SmallVector<SizeExpr> splitCases(const SizeExpr &expr) const;
   /// An expression of sizes and scalars alone; where it is at most 0, so is one
   /// of `exprs`. It is found by the same steps, the weakest or simplest of
   /// those found; nothing if there is none.
