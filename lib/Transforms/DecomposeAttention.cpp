@@ -5,31 +5,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Batch entries of any form (padded, packed, paged) differ only in where a tile
-// is read: beyond that, all is in places. A task has some groups of queries.
-// Each tile of keys is copied once, and serves all of them. Groups and tiles of
-// keys have constant sizes; what exceeds the tokens there are is zero, and
-// nothing else is read.
-//
-//===----------------------------------------------------------------------===//
 
-#include "CacheRows.h"
-#include "HeadRows.h"
+#include "AttentionDecomposition.h"
 
 #include "posenc/Codegen/Attention.h"
-#include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <limits>
@@ -48,134 +31,9 @@ static constexpr int64_t kMaxTaskBytes = 128 << 10;
 /// A window that is wider than any distance, but does not make sums overflow.
 static constexpr int64_t kWidest = int64_t{1} << 62;
 
-namespace {
-
-/// The lowering of one operation.
-class Decomposition {
-public:
-  Decomposition(RewriterBase &rewriter, AttentionOp op, int64_t rowsPerGroup,
-                int64_t groupsPerTask, int64_t keysPerTile)
-      : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
-        rowsPerGroup(rowsPerGroup), numGroups(groupsPerTask),
-        keysPerTile(keysPerTile) {}
-
-  /// The results.
-  ValueRange decompose();
-
-private:
-  /// Some tokens of one batch entry, and its heads from `head` on.
-  struct Tokens {
-    OpFoldResult first, count;
-    OpFoldResult head, numHeads;
-  };
-  /// Some queries of the task.
-  struct Group {
-    Value number;
-    OpFoldResult first; ///< Of the task's queries.
-    OpFoldResult count; ///< Of those that exist.
-    Value place;        ///< Of the first.
-  };
-  /// Running sums of values, maxima and sums.
-  using State = SmallVector<Value>;
-
-  void chooseTiles();
-  void findTile(ValueRange loops);
-  std::pair<Value, Value> findKeyRange();
-  Value takeQueries();
-  Value packQueries();
-  Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
-  Value widenKeys(Value rows, Value scales, Value firstKey, OpFoldResult count);
-  Value pad(Value tile, ArrayRef<int64_t> shape);
-  Value takeMask(const Group &group, Value firstKey, OpFoldResult count);
-  Value takePositions(Value positions, RotationAttr rotation, bool isPacked,
-                      Value start, Value first, OpFoldResult count);
-  State createState();
-  State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
-  State addTile(const Group &group, Value panels, Value key, Value value,
-                Value firstKey, Value end, OpFoldResult count, State state);
-  void cloneRegions(OnlineAttentionOp tile);
-  Group getGroup(Value number);
-  Value createIsSeen(const Group &group, Value firstKey);
-  State forEachGroup(ValueRange state,
-                     function_ref<State(const Group &, State)> body);
-  Value extractGroup(Value tensor, Value number);
-  Value insertGroup(Value tile, Value tensor, Value number);
-  SmallVector<OpFoldResult> getGroupOffsets(Value tensor, Value number);
-  SmallVector<OpFoldResult> getGroupSizes(Value tensor);
-  void insertResults(ValueRange state, ValueRange outputs,
-                     scf::InParallelOp terminator);
-  Value createResult(Value part, Value sums, Value init, bool isOutput);
-
-  /// Offsets and sizes of tokens in a tensor of heads; without the last
-  /// dimension if `withLanes` is false.
-  void getSlice(Value tensor, HeadLayout layout, bool isPacked, Value start,
-                const Tokens &tokens, bool withLanes,
-                SmallVector<OpFoldResult> &offsets,
-                SmallVector<OpFoldResult> &sizes);
-  Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
-                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped);
-
-  OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value toValue(OpFoldResult value) {
-    return getValueOrCreateConstantIndexOp(builder, loc, value);
-  }
-  Value add(Value a, Value b) {
-    return builder.createOrFold<arith::AddIOp>(loc, a, b);
-  }
-  Value sub(Value a, Value b) {
-    return builder.createOrFold<arith::SubIOp>(loc, a, b);
-  }
-  OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
-    return affine::makeComposedFoldedAffineApply(builder, loc, expr, operands);
-  }
-  /// As many tokens as a tile has, or as there are up to `end`.
-  OpFoldResult clip(int64_t tile, OpFoldResult first, OpFoldResult end) {
-    AffineExpr d0 = builder.getAffineDimExpr(0),
-               d1 = builder.getAffineDimExpr(1);
-    return affine::makeComposedFoldedAffineMin(
-        builder, loc,
-        AffineMap::get(2, 0, {builder.getAffineConstantExpr(tile), d0 - d1},
-                       builder.getContext()),
-        {end, first});
-  }
-  Value fill(ArrayRef<OpFoldResult> sizes, double value) {
-    Value empty = tensor::EmptyOp::create(builder, loc, sizes, sum);
-    Value scalar = arith::ConstantOp::create(builder, loc,
-                                             builder.getFloatAttr(sum, value));
-    return linalg::FillOp::create(builder, loc, scalar, empty).getResult(0);
-  }
-
-  OpBuilder builder;
-  Location loc;
-  AttentionOp op;
-  FloatType sum;
-  int64_t rowsPerGroup, numGroups, keysPerTile;
-
-  // All of the operation.
-  OpFoldResult numBatch, numQueryHeads, numKeyHeads, numQueries, numKeys;
-  int64_t headsPerTile = 1, queriesPerGroup = 1;
-  /// Query heads of a key head, if known.
-  std::optional<int64_t> headsPerKeyHead;
-
-  // Of the tile.
-  Value batch, head, keyHead;
-  /// Where the tokens of the batch entry begin; null if they are not packed.
-  Value queryStart, keyStart;
-  Value length; ///< Keys of the batch entry.
-  Tokens queries;
-  Value place, lastPlace; ///< Of the queries.
-  /// Whether tiles of keys may be smaller than others.
-  bool hasRest = true;
-};
-
-} // namespace
-
 /// Heads and queries of a group, and groups of a task. Query heads that share
 /// their key head go together.
-void Decomposition::chooseTiles() {
+void AttentionDecomposition::chooseTiles() {
   auto size = [&](Value tensor, int64_t dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);
   };
@@ -226,7 +84,7 @@ void Decomposition::chooseTiles() {
 }
 
 /// Reads what is known of the tile's batch entry, and its queries.
-void Decomposition::findTile(ValueRange loops) {
+void AttentionDecomposition::findTile(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   batch = loops[0];
   OpFoldResult firstHead = apply(d0 * headsPerTile, {loops[1]});
@@ -325,7 +183,7 @@ void Decomposition::findTile(ValueRange loops) {
 }
 
 /// The keys that masks by place leave to any of the queries.
-std::pair<Value, Value> Decomposition::findKeyRange() {
+std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
   Value begin = constant(0), end = length;
   Value afterLast = add(place, toValue(queries.count));
   auto limit = [&](int64_t right) {
@@ -348,261 +206,8 @@ std::pair<Value, Value> Decomposition::findKeyRange() {
   return {begin, end};
 }
 
-void Decomposition::getSlice(Value tensor, HeadLayout layout, bool isPacked,
-                             Value start, const Tokens &tokens, bool withLanes,
-                             SmallVector<OpFoldResult> &offsets,
-                             SmallVector<OpFoldResult> &sizes) {
-  OpFoldResult first = tokens.first;
-  if (isPacked)
-    first = add(start, toValue(first));
-  else {
-    offsets.push_back(batch);
-    sizes.push_back(attr(1));
-  }
-  bool isTokenMajor = layout == HeadLayout::TokenMajor;
-  offsets.push_back(isTokenMajor ? first : tokens.head);
-  sizes.push_back(isTokenMajor ? tokens.count : tokens.numHeads);
-  offsets.push_back(isTokenMajor ? tokens.head : first);
-  sizes.push_back(isTokenMajor ? tokens.numHeads : tokens.count);
-  if (withLanes) {
-    offsets.push_back(attr(0));
-    sizes.push_back(
-        attr(cast<RankedTensorType>(tensor.getType()).getShape().back()));
-  }
-}
-
-Value Decomposition::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
-                             ArrayRef<OpFoldResult> sizes,
-                             ArrayRef<int64_t> dropped) {
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(sizes))
-    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  auto type =
-      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
-  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
-  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
-                                        sizes, strides);
-}
-
-/// A matrix whose elements are taken one by one, where no slice has them.
-static Value gather(OpBuilder &builder, Location loc, Value tensor,
-                    ArrayRef<OpFoldResult> sizes,
-                    function_ref<SmallVector<Value>(OpBuilder &, Location,
-                                                    Value row, Value column)>
-                        locate) {
-  Value init = tensor::EmptyOp::create(builder, loc, sizes,
-                                       getElementTypeOrSelf(tensor.getType()));
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
-             ArrayRef{utils::IteratorType::parallel,
-                      utils::IteratorType::parallel},
-             [&](OpBuilder &b, Location l, ValueRange) {
-               Value row = linalg::IndexOp::create(b, l, 0);
-               Value column = linalg::IndexOp::create(b, l, 1);
-               Value x = tensor::ExtractOp::create(b, l, tensor,
-                                                   locate(b, l, row, column));
-               linalg::YieldOp::create(b, l, x);
-             })
-      .getResult(0);
-}
-
-/// Positions of tokens for a rope of their tile; without them the place of the
-/// first.
-Value Decomposition::takePositions(Value positions, RotationAttr rotation,
-                                   bool isPacked, Value start, Value first,
-                                   OpFoldResult count) {
-  if (!positions)
-    return first;
-  SmallVector<OpFoldResult> offsets, sizes;
-  SmallVector<int64_t> dropped;
-  AxesAttr axes = rotation.getAxes();
-  if (axes) {
-    offsets.push_back(attr(0));
-    sizes.push_back(attr(axes.getNumAxes()));
-  }
-  if (axes && !isPacked) {
-    // Of a slice of one token nobody could tell which dimension is left, so
-    // that its last one would not be known to be contiguous: a copy is.
-    return gather(builder, loc, positions, {sizes[0], count},
-                  [&](OpBuilder &b, Location l, Value axis, Value column) {
-                    Value token = arith::AddIOp::create(b, l, first, column);
-                    return SmallVector<Value>{axis, batch, token};
-                  });
-  }
-  if (!isPacked) {
-    dropped.push_back(offsets.size());
-    offsets.push_back(batch);
-    sizes.push_back(attr(1));
-  }
-  offsets.push_back(isPacked ? add(start, first) : first);
-  sizes.push_back(count);
-  return extract(positions, offsets, sizes, dropped);
-}
-
-static RowTransform getTransform(AttentionOp op, Value norm,
-                                 RotationAttr rotation) {
-  double eps = op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0;
-  return {norm, eps, op.getNormWeightOffset(), rotation};
-}
-
-/// Norms ahead of the tiles what is normed over all heads of a token: a tile
-/// has but some of them.
-static void normAllHeads(OpBuilder &builder, AttentionOp op) {
-  Location loc = op.getLoc();
-  bool ofQueries = op.normsAllQueryHeads(), ofKeys = op.normsAllKeyHeads();
-  if (ofQueries) {
-    RowTransform transform = getTransform(op, op.getQueryNorm(), {});
-    op.getQueryMutable().assign(normalizeHeads(
-        builder, loc, op.getQuery(), op.getQueryHeadDim(), transform));
-    op.getQueryNormMutable().clear();
-  }
-  if (ofKeys) {
-    RowTransform transform = getTransform(op, op.getKeyNorm(), {});
-    if (op.hasMixedTypes()) {
-      SmallVector<unsigned> dims{op.getKeyHeadDim(), op.getKeyTokenDim()};
-      if (!op.arePackedKeys())
-        dims.insert(dims.begin(), 0);
-      op.getKeyMutable().assign(widenRows(
-          builder, loc, op.getKey(), op.getKeyScales(), dims, op.getSumType()));
-      op.getKeyScalesMutable().clear();
-    }
-    op.getKeyMutable().assign(normalizeHeads(builder, loc, op.getKey(),
-                                             op.getKeyHeadDim(), transform));
-    op.getKeyNormMutable().clear();
-  }
-}
-
-/// The queries of the tile as (heads, queries, dim), normed and rotated.
-Value Decomposition::takeQueries() {
-  bool isPacked = op.arePackedQueries();
-  SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(op.getQuery(), op.getQueryLayout(), isPacked, queryStart, queries,
-           /*withLanes=*/true, offsets, sizes);
-  SmallVector<int64_t> dropped;
-  if (!isPacked)
-    dropped.push_back(0);
-  Value tile = extract(op.getQuery(), offsets, sizes, dropped);
-  if (op.getQueryLayout() == HeadLayout::TokenMajor)
-    tile = transpose(builder, loc, tile, {1, 0, 2});
-  RowTransform transform =
-      getTransform(op, op.getQueryNorm(), op.getQueryRotationAttr());
-  Value positions;
-  if (transform.rotation)
-    positions = op.getQueryPositions()
-                    ? takePositions(op.getQueryPositions(), transform.rotation,
-                                    isPacked, queryStart,
-                                    toValue(queries.first), queries.count)
-                    : place;
-  return transformRows(builder, loc, tile, /*tokenDim=*/1, positions,
-                       transform);
-}
-
-/// Rows of the keys or values of the tile's key head, as (keys, dim).
-Value Decomposition::takeKeys(Value tensor, Value firstKey,
-                              OpFoldResult count) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  bool isTokenMajor = op.getKeyLayout() == HeadLayout::TokenMajor;
-  if (Value table = op.getBlockTable()) {
-    Value slots = toValue(numKeys);
-    return gather(builder, loc, tensor, {count, attr(type.getShape().back())},
-                  [&](OpBuilder &b, Location l, Value row, Value lane) {
-                    Value key = arith::AddIOp::create(b, l, firstKey, row);
-                    Value block = arith::DivUIOp::create(b, l, key, slots);
-                    Value slot = arith::RemUIOp::create(b, l, key, slots);
-                    Value page = loadIndex(b, l, table, {batch, block});
-                    return SmallVector<Value>{
-                        page, isTokenMajor ? slot : keyHead,
-                        isTokenMajor ? keyHead : slot, lane};
-                  });
-  }
-  bool isPacked = op.arePackedKeys();
-  SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(tensor, op.getKeyLayout(), isPacked, keyStart,
-           {firstKey, count, keyHead, attr(1)}, /*withLanes=*/true, offsets,
-           sizes);
-  SmallVector<int64_t> dropped{op.getKeyHeadDim()};
-  if (!isPacked)
-    dropped.push_back(0);
-  return extract(tensor, offsets, sizes, dropped);
-}
-
-/// A tile of keys or values, in the type of sums and times their scales, of
-/// which there may be none.
-Value Decomposition::widenKeys(Value rows, Value scales, Value firstKey,
-                               OpFoldResult count) {
-  if (scales) {
-    ScaledKeys keys{batch, keyHead, firstKey, count, op.getBlockTable(), {}};
-    if (op.arePackedKeys()) {
-      keys.entry = nullptr;
-      keys.first = add(keyStart, firstKey);
-    }
-    if (op.getBlockTable())
-      keys.slots = toValue(numKeys);
-    scales = takeScales(builder, loc, scales, keys);
-  }
-  bool isOfAll =
-      scales && cast<RankedTensorType>(scales.getType()).getRank() == 0;
-  return widenRows(builder, loc, rows, scales,
-                   isOfAll ? ArrayRef<unsigned>() : ArrayRef<unsigned>{0}, sum);
-}
-
-/// A copy of the tile, and zeros up to the shape.
-Value Decomposition::pad(Value tile, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  Type element = type.getElementType();
-  Value whole = tensor::EmptyOp::create(builder, loc, shape, element);
-  if (type.getShape() == shape)
-    return linalg::CopyOp::create(builder, loc, tile, whole).getResult(0);
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tile);
-  SmallVector<OpFoldResult> zeros(sizes.size(), attr(0)),
-      ones(sizes.size(), attr(1));
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-  if (sizes.size() == 2) {
-    // Of rows, only those that are missing.
-    AffineExpr d0 = builder.getAffineDimExpr(0);
-    SmallVector<OpFoldResult> offsets{sizes[0], attr(0)},
-        rest{apply(shape[0] - d0, {sizes[0]}), attr(shape[1])};
-    Value missing = tensor::ExtractSliceOp::create(builder, loc, whole, offsets,
-                                                   rest, ones);
-    missing = linalg::FillOp::create(builder, loc, zero, missing).getResult(0);
-    whole = tensor::InsertSliceOp::create(builder, loc, missing, whole, offsets,
-                                          rest, ones);
-  } else {
-    whole = linalg::FillOp::create(builder, loc, zero, whole).getResult(0);
-  }
-  return tensor::InsertSliceOp::create(builder, loc, tile, whole, zeros, sizes,
-                                       ones);
-}
-
-/// The mask of a group as (heads, queries, keys); a static 1 stays.
-Value Decomposition::takeMask(const Group &group, Value firstKey,
-                              OpFoldResult count) {
-  Value mask = op.getMask();
-  if (!mask)
-    return {};
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
-  AffineExpr d0 = builder.getAffineDimExpr(0), d1 = builder.getAffineDimExpr(1);
-  SmallVector<OpFoldResult> offsets{
-      batch, queries.head, apply(d0 + d1, {queries.first, group.first}),
-      firstKey};
-  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, group.count,
-                                  count};
-  SmallVector<int64_t> padded{headsPerTile, queriesPerGroup, keysPerTile};
-  for (int64_t dim = 0; dim < 4; ++dim)
-    if (shape[dim] == 1) {
-      offsets[dim] = attr(0);
-      sizes[dim] = attr(1);
-      if (dim > 0)
-        padded[dim - 1] = 1;
-    }
-  return pad(extract(mask, offsets, sizes, {0}), padded);
-}
-
 /// What there is before the first key: nothing, or a sink for each head.
-Decomposition::State Decomposition::createState() {
+AttentionDecomposition::State AttentionDecomposition::createState() {
   int64_t width =
       cast<RankedTensorType>(op.getValue().getType()).getShape().back();
   SmallVector<OpFoldResult> rows{attr(numGroups), attr(headsPerTile),
@@ -621,27 +226,28 @@ Decomposition::State Decomposition::createState() {
   return {acc, max, fill(rows, 1.0)};
 }
 
-SmallVector<OpFoldResult> Decomposition::getGroupOffsets(Value tensor,
-                                                         Value number) {
+SmallVector<OpFoldResult>
+AttentionDecomposition::getGroupOffsets(Value tensor, Value number) {
   int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
   SmallVector<OpFoldResult> offsets(rank, attr(0));
   offsets[0] = number;
   return offsets;
 }
 
-SmallVector<OpFoldResult> Decomposition::getGroupSizes(Value tensor) {
+SmallVector<OpFoldResult> AttentionDecomposition::getGroupSizes(Value tensor) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
   sizes[0] = attr(1);
   return sizes;
 }
 
 /// A group's part of a tensor that has groups first.
-Value Decomposition::extractGroup(Value tensor, Value number) {
+Value AttentionDecomposition::extractGroup(Value tensor, Value number) {
   return extract(tensor, getGroupOffsets(tensor, number), getGroupSizes(tensor),
                  {0});
 }
 
-Value Decomposition::insertGroup(Value tile, Value tensor, Value number) {
+Value AttentionDecomposition::insertGroup(Value tile, Value tensor,
+                                          Value number) {
   SmallVector<OpFoldResult> sizes = getGroupSizes(tensor);
   SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
   return tensor::InsertSliceOp::create(builder, loc, tile, tensor,
@@ -649,7 +255,7 @@ Value Decomposition::insertGroup(Value tile, Value tensor, Value number) {
                                        strides);
 }
 
-Decomposition::Group Decomposition::getGroup(Value number) {
+AttentionDecomposition::Group AttentionDecomposition::getGroup(Value number) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   Group group;
   group.number = number;
@@ -662,9 +268,8 @@ Decomposition::Group Decomposition::getGroup(Value number) {
 }
 
 /// A loop over the groups that have queries, which carries a state.
-Decomposition::State
-Decomposition::forEachGroup(ValueRange state,
-                            function_ref<State(const Group &, State)> body) {
+AttentionDecomposition::State AttentionDecomposition::forEachGroup(
+    ValueRange state, function_ref<State(const Group &, State)> body) {
   if (numGroups == 1)
     return body(getGroup(constant(0)), State(state));
   AffineExpr d0 = builder.getAffineDimExpr(0);
@@ -680,7 +285,7 @@ Decomposition::forEachGroup(ValueRange state,
 }
 
 /// The queries as (groups, dim, rows), zeros where there are none.
-Value Decomposition::packQueries() {
+Value AttentionDecomposition::packQueries() {
   Value rows = takeQueries();
   auto type = cast<RankedTensorType>(rows.getType());
   int64_t dim = type.getShape().back();
@@ -709,7 +314,7 @@ Value Decomposition::packQueries() {
 }
 
 /// The regions, which are not asked for queries that do not exist.
-void Decomposition::cloneRegions(OnlineAttentionOp tile) {
+void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
   for (auto [from, to] :
        {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
         {&op.getWhere(), &tile.getWhere()}}) {
@@ -730,10 +335,10 @@ void Decomposition::cloneRegions(OnlineAttentionOp tile) {
 }
 
 /// A group's state after a tile of keys.
-Decomposition::State Decomposition::addTile(const Group &group, Value panels,
-                                            Value key, Value value,
-                                            Value firstKey, Value end,
-                                            OpFoldResult count, State state) {
+AttentionDecomposition::State
+AttentionDecomposition::addTile(const Group &group, Value panels, Value key,
+                                Value value, Value firstKey, Value end,
+                                OpFoldResult count, State state) {
   Value panel = extractGroup(panels, group.number);
   Value rows = transpose(builder, loc, panel, {1, 0});
   auto type = cast<RankedTensorType>(rows.getType());
@@ -760,14 +365,15 @@ Decomposition::State Decomposition::addTile(const Group &group, Value panels,
 }
 
 /// The state after a tile of keys.
-Decomposition::State Decomposition::addKeys(Value panels, Value firstKey,
-                                            Value end, ValueRange state) {
+AttentionDecomposition::State
+AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
+                                ValueRange state) {
   OpFoldResult count =
       hasRest ? clip(keysPerTile, firstKey, end) : attr(keysPerTile);
   Value key = takeKeys(op.getKey(), firstKey, count);
   Value value = takeKeys(op.getValue(), firstKey, count);
   RowTransform transform =
-      getTransform(op, op.getKeyNorm(), op.getKeyRotationAttr());
+      getTransform(op.getKeyNorm(), op.getKeyRotationAttr());
   // Tiles take other floats as they are, but rows that change are not rounded
   // to them.
   bool isChanged = transform.norm || transform.rotation;
@@ -807,7 +413,7 @@ Decomposition::State Decomposition::addKeys(Value panels, Value firstKey,
 
 /// Whether masks by place leave keys of the tile to queries of the group; null
 /// if there are no such masks.
-Value Decomposition::createIsSeen(const Group &group, Value firstKey) {
+Value AttentionDecomposition::createIsSeen(const Group &group, Value firstKey) {
   Value lastPlaceOfGroup = add(group.place, constant(queriesPerGroup - 1));
   Value lastKey = add(firstKey, constant(keysPerTile - 1));
   Value isSeen;
@@ -828,8 +434,8 @@ Value Decomposition::createIsSeen(const Group &group, Value firstKey) {
 }
 
 /// Quotients, or logarithms of sums, of a group, in the layout of `init`.
-Value Decomposition::createResult(Value part, Value sums, Value init,
-                                  bool isOutput) {
+Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
+                                           bool isOutput) {
   // Loops are heads, queries and, for the output, lanes.
   int64_t rank = isOutput ? 3 : 2;
   AffineMap all = builder.getMultiDimIdentityMap(rank);
@@ -874,8 +480,8 @@ Value Decomposition::createResult(Value part, Value sums, Value init,
 }
 
 /// The quotients, and the logarithms of the sums, in the outputs' layout.
-void Decomposition::insertResults(ValueRange state, ValueRange outputs,
-                                  scf::InParallelOp terminator) {
+void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
+                                           scf::InParallelOp terminator) {
   bool isPacked = op.arePackedQueries();
   SmallVector<int64_t> dropped;
   if (!isPacked)
@@ -925,7 +531,8 @@ void Decomposition::insertResults(ValueRange state, ValueRange outputs,
   }
 }
 
-ValueRange Decomposition::decompose() {
+ValueRange AttentionDecomposition::decompose() {
+  normAllHeads();
   chooseTiles();
   AffineExpr d0 = builder.getAffineDimExpr(0);
   OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
@@ -979,9 +586,8 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      normAllHeads(rewriter, op);
-      rewriter.replaceOp(op, Decomposition(rewriter, op, rowsPerGroup,
-                                           groupsPerTask, keysPerTile)
+      rewriter.replaceOp(op, AttentionDecomposition(rewriter, op, rowsPerGroup,
+                                                    groupsPerTask, keysPerTile)
                                  .decompose());
     }
   }

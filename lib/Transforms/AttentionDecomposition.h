@@ -1,0 +1,161 @@
+//===- AttentionDecomposition.h - attention as loops of tiles ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Batch entries of any form (padded, ragged, paged) differ only in where a tile
+// is read (AttentionOperands.cpp): beyond that, all is in places. A task has
+// some groups of queries. Each tile of keys is copied once, and serves all of
+// them. Groups and tiles of keys have constant sizes; what exceeds the tokens
+// there are is zero, and nothing else is read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_TRANSFORMS_ATTENTIONDECOMPOSITION_H
+#define POSENC_LIB_TRANSFORMS_ATTENTIONDECOMPOSITION_H
+
+#include "HeadRows.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::posenc {
+
+/// The lowering of one `posenc.attention` on tensors to loops of
+/// `posenc.online_attention`.
+class AttentionDecomposition {
+public:
+  AttentionDecomposition(RewriterBase &rewriter, AttentionOp op,
+                         int64_t rowsPerGroup, int64_t groupsPerTask,
+                         int64_t keysPerTile)
+      : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
+        rowsPerGroup(rowsPerGroup), numGroups(groupsPerTask),
+        keysPerTile(keysPerTile) {}
+
+  /// The results.
+  ValueRange decompose();
+
+private:
+  /// Some tokens of one batch entry, and its heads from `head` on.
+  struct Tokens {
+    OpFoldResult first, count;
+    OpFoldResult head, numHeads;
+  };
+  /// Some queries of the task.
+  struct Group {
+    Value number;
+    OpFoldResult first; ///< Of the task's queries.
+    OpFoldResult count; ///< Of those that exist.
+    Value place;        ///< Of the first.
+  };
+  /// Running sums of values, maxima and sums.
+  using State = SmallVector<Value>;
+
+  RowTransform getTransform(Value norm, RotationAttr rotation);
+  void normAllHeads();
+  void chooseTiles();
+  void findTile(ValueRange loops);
+  std::pair<Value, Value> findKeyRange();
+  Value takeQueries();
+  Value packQueries();
+  Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
+  Value widenKeys(Value rows, Value scales, Value firstKey, OpFoldResult count);
+  Value pad(Value tile, ArrayRef<int64_t> shape);
+  Value takeMask(const Group &group, Value firstKey, OpFoldResult count);
+  Value takePositions(Value positions, RotationAttr rotation, bool isPacked,
+                      Value start, Value first, OpFoldResult count);
+  State createState();
+  State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
+  State addTile(const Group &group, Value panels, Value key, Value value,
+                Value firstKey, Value end, OpFoldResult count, State state);
+  void cloneRegions(OnlineAttentionOp tile);
+  Group getGroup(Value number);
+  Value createIsSeen(const Group &group, Value firstKey);
+  State forEachGroup(ValueRange state,
+                     function_ref<State(const Group &, State)> body);
+  Value extractGroup(Value tensor, Value number);
+  Value insertGroup(Value tile, Value tensor, Value number);
+  SmallVector<OpFoldResult> getGroupOffsets(Value tensor, Value number);
+  SmallVector<OpFoldResult> getGroupSizes(Value tensor);
+  void insertResults(ValueRange state, ValueRange outputs,
+                     scf::InParallelOp terminator);
+  Value createResult(Value part, Value sums, Value init, bool isOutput);
+
+  /// Offsets and sizes of tokens in a tensor of heads; without the last
+  /// dimension if `withLanes` is false.
+  void getSlice(Value tensor, HeadLayout layout, bool isPacked, Value start,
+                const Tokens &tokens, bool withLanes,
+                SmallVector<OpFoldResult> &offsets,
+                SmallVector<OpFoldResult> &sizes);
+  Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
+                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped);
+
+  OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value toValue(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(builder, loc, value);
+  }
+  Value add(Value a, Value b) {
+    return builder.createOrFold<arith::AddIOp>(loc, a, b);
+  }
+  Value sub(Value a, Value b) {
+    return builder.createOrFold<arith::SubIOp>(loc, a, b);
+  }
+  OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(builder, loc, expr, operands);
+  }
+  /// As many tokens as a tile has, or as there are up to `end`.
+  OpFoldResult clip(int64_t tile, OpFoldResult first, OpFoldResult end) {
+    AffineExpr d0 = builder.getAffineDimExpr(0),
+               d1 = builder.getAffineDimExpr(1);
+    return affine::makeComposedFoldedAffineMin(
+        builder, loc,
+        AffineMap::get(2, 0, {builder.getAffineConstantExpr(tile), d0 - d1},
+                       builder.getContext()),
+        {end, first});
+  }
+  Value fill(ArrayRef<OpFoldResult> sizes, double value) {
+    Value empty = tensor::EmptyOp::create(builder, loc, sizes, sum);
+    Value scalar = arith::ConstantOp::create(builder, loc,
+                                             builder.getFloatAttr(sum, value));
+    return linalg::FillOp::create(builder, loc, scalar, empty).getResult(0);
+  }
+
+  OpBuilder builder;
+  Location loc;
+  AttentionOp op;
+  FloatType sum;
+  int64_t rowsPerGroup, numGroups, keysPerTile;
+
+  // All of the operation.
+  OpFoldResult numBatch, numQueryHeads, numKeyHeads, numQueries, numKeys;
+  int64_t headsPerTile = 1, queriesPerGroup = 1;
+  /// Query heads of a key head, if known.
+  std::optional<int64_t> headsPerKeyHead;
+
+  // Of the tile.
+  Value batch, head, keyHead;
+  /// Where the tokens of the batch entry begin; null if they are not packed.
+  Value queryStart, keyStart;
+  Value length; ///< Keys of the batch entry.
+  Tokens queries;
+  Value place, lastPlace; ///< Of the queries.
+  /// Whether tiles of keys may be smaller than others.
+  bool hasRest = true;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_TRANSFORMS_ATTENTIONDECOMPOSITION_H

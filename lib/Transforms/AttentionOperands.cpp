@@ -1,0 +1,271 @@
+//===- AttentionOperands.cpp - what a tile of attention reads ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionDecomposition.h"
+#include "CacheRows.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+RowTransform AttentionDecomposition::getTransform(Value norm,
+                                                  RotationAttr rotation) {
+  double eps = op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0;
+  return {norm, eps, op.getNormWeightOffset(), rotation};
+}
+
+/// Norms ahead of the tiles what is normed over all heads of a token: a tile
+/// has but some of them.
+void AttentionDecomposition::normAllHeads() {
+  bool ofQueries = op.normsAllQueryHeads(), ofKeys = op.normsAllKeyHeads();
+  if (ofQueries) {
+    RowTransform transform = getTransform(op.getQueryNorm(), {});
+    op.getQueryMutable().assign(normalizeHeads(
+        builder, loc, op.getQuery(), op.getQueryHeadDim(), transform));
+    op.getQueryNormMutable().clear();
+  }
+  if (ofKeys) {
+    RowTransform transform = getTransform(op.getKeyNorm(), {});
+    if (op.hasMixedTypes()) {
+      SmallVector<unsigned> dims{op.getKeyHeadDim(), op.getKeyTokenDim()};
+      if (!op.arePackedKeys())
+        dims.insert(dims.begin(), 0);
+      op.getKeyMutable().assign(widenRows(
+          builder, loc, op.getKey(), op.getKeyScales(), dims, op.getSumType()));
+      op.getKeyScalesMutable().clear();
+    }
+    op.getKeyMutable().assign(normalizeHeads(builder, loc, op.getKey(),
+                                             op.getKeyHeadDim(), transform));
+    op.getKeyNormMutable().clear();
+  }
+}
+
+void AttentionDecomposition::getSlice(Value tensor, HeadLayout layout,
+                                      bool isPacked, Value start,
+                                      const Tokens &tokens, bool withLanes,
+                                      SmallVector<OpFoldResult> &offsets,
+                                      SmallVector<OpFoldResult> &sizes) {
+  OpFoldResult first = tokens.first;
+  if (isPacked)
+    first = add(start, toValue(first));
+  else {
+    offsets.push_back(batch);
+    sizes.push_back(attr(1));
+  }
+  bool isTokenMajor = layout == HeadLayout::TokenMajor;
+  offsets.push_back(isTokenMajor ? first : tokens.head);
+  sizes.push_back(isTokenMajor ? tokens.count : tokens.numHeads);
+  offsets.push_back(isTokenMajor ? tokens.head : first);
+  sizes.push_back(isTokenMajor ? tokens.numHeads : tokens.count);
+  if (withLanes) {
+    offsets.push_back(attr(0));
+    sizes.push_back(
+        attr(cast<RankedTensorType>(tensor.getType()).getShape().back()));
+  }
+}
+
+Value AttentionDecomposition::extract(Value tensor,
+                                      ArrayRef<OpFoldResult> offsets,
+                                      ArrayRef<OpFoldResult> sizes,
+                                      ArrayRef<int64_t> dropped) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
+                                        sizes, strides);
+}
+
+/// A matrix whose elements are taken one by one, where no slice has them.
+static Value gather(OpBuilder &builder, Location loc, Value tensor,
+                    ArrayRef<OpFoldResult> sizes,
+                    function_ref<SmallVector<Value>(OpBuilder &, Location,
+                                                    Value row, Value column)>
+                        locate) {
+  Value init = tensor::EmptyOp::create(builder, loc, sizes,
+                                       getElementTypeOrSelf(tensor.getType()));
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange(), init,
+             ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
+             ArrayRef{utils::IteratorType::parallel,
+                      utils::IteratorType::parallel},
+             [&](OpBuilder &b, Location l, ValueRange) {
+               Value row = linalg::IndexOp::create(b, l, 0);
+               Value column = linalg::IndexOp::create(b, l, 1);
+               Value x = tensor::ExtractOp::create(b, l, tensor,
+                                                   locate(b, l, row, column));
+               linalg::YieldOp::create(b, l, x);
+             })
+      .getResult(0);
+}
+
+/// Positions of tokens for a rope of their tile; without them the place of the
+/// first.
+Value AttentionDecomposition::takePositions(Value positions,
+                                            RotationAttr rotation,
+                                            bool isPacked, Value start,
+                                            Value first, OpFoldResult count) {
+  if (!positions)
+    return first;
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<int64_t> dropped;
+  AxesAttr axes = rotation.getAxes();
+  if (axes) {
+    offsets.push_back(attr(0));
+    sizes.push_back(attr(axes.getNumAxes()));
+  }
+  if (axes && !isPacked) {
+    // Of a slice of one token nobody could tell which dimension is left, so
+    // that its last one would not be known to be contiguous: a copy is.
+    return gather(builder, loc, positions, {sizes[0], count},
+                  [&](OpBuilder &b, Location l, Value axis, Value column) {
+                    Value token = arith::AddIOp::create(b, l, first, column);
+                    return SmallVector<Value>{axis, batch, token};
+                  });
+  }
+  if (!isPacked) {
+    dropped.push_back(offsets.size());
+    offsets.push_back(batch);
+    sizes.push_back(attr(1));
+  }
+  offsets.push_back(isPacked ? add(start, first) : first);
+  sizes.push_back(count);
+  return extract(positions, offsets, sizes, dropped);
+}
+
+/// The queries of the tile as (heads, queries, dim), normed and rotated.
+Value AttentionDecomposition::takeQueries() {
+  bool isPacked = op.arePackedQueries();
+  SmallVector<OpFoldResult> offsets, sizes;
+  getSlice(op.getQuery(), op.getQueryLayout(), isPacked, queryStart, queries,
+           /*withLanes=*/true, offsets, sizes);
+  SmallVector<int64_t> dropped;
+  if (!isPacked)
+    dropped.push_back(0);
+  Value tile = extract(op.getQuery(), offsets, sizes, dropped);
+  if (op.getQueryLayout() == HeadLayout::TokenMajor)
+    tile = transpose(builder, loc, tile, {1, 0, 2});
+  RowTransform transform =
+      getTransform(op.getQueryNorm(), op.getQueryRotationAttr());
+  Value positions;
+  if (transform.rotation)
+    positions = op.getQueryPositions()
+                    ? takePositions(op.getQueryPositions(), transform.rotation,
+                                    isPacked, queryStart,
+                                    toValue(queries.first), queries.count)
+                    : place;
+  return transformRows(builder, loc, tile, /*tokenDim=*/1, positions,
+                       transform);
+}
+
+/// Rows of the keys or values of the tile's key head, as (keys, dim).
+Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
+                                       OpFoldResult count) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  bool isTokenMajor = op.getKeyLayout() == HeadLayout::TokenMajor;
+  if (Value table = op.getBlockTable()) {
+    Value slots = toValue(numKeys);
+    return gather(builder, loc, tensor, {count, attr(type.getShape().back())},
+                  [&](OpBuilder &b, Location l, Value row, Value lane) {
+                    Value key = arith::AddIOp::create(b, l, firstKey, row);
+                    Value block = arith::DivUIOp::create(b, l, key, slots);
+                    Value slot = arith::RemUIOp::create(b, l, key, slots);
+                    Value page = loadIndex(b, l, table, {batch, block});
+                    return SmallVector<Value>{
+                        page, isTokenMajor ? slot : keyHead,
+                        isTokenMajor ? keyHead : slot, lane};
+                  });
+  }
+  bool isPacked = op.arePackedKeys();
+  SmallVector<OpFoldResult> offsets, sizes;
+  getSlice(tensor, op.getKeyLayout(), isPacked, keyStart,
+           {firstKey, count, keyHead, attr(1)}, /*withLanes=*/true, offsets,
+           sizes);
+  SmallVector<int64_t> dropped{op.getKeyHeadDim()};
+  if (!isPacked)
+    dropped.push_back(0);
+  return extract(tensor, offsets, sizes, dropped);
+}
+
+/// A tile of keys or values, in the type of sums and times their scales, of
+/// which there may be none.
+Value AttentionDecomposition::widenKeys(Value rows, Value scales,
+                                        Value firstKey, OpFoldResult count) {
+  if (scales) {
+    ScaledKeys keys{batch, keyHead, firstKey, count, op.getBlockTable(), {}};
+    if (op.arePackedKeys()) {
+      keys.entry = nullptr;
+      keys.first = add(keyStart, firstKey);
+    }
+    if (op.getBlockTable())
+      keys.slots = toValue(numKeys);
+    scales = takeScales(builder, loc, scales, keys);
+  }
+  bool isOfAll =
+      scales && cast<RankedTensorType>(scales.getType()).getRank() == 0;
+  return widenRows(builder, loc, rows, scales,
+                   isOfAll ? ArrayRef<unsigned>() : ArrayRef<unsigned>{0}, sum);
+}
+
+/// A copy of the tile, and zeros up to the shape.
+Value AttentionDecomposition::pad(Value tile, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  Type element = type.getElementType();
+  Value whole = tensor::EmptyOp::create(builder, loc, shape, element);
+  if (type.getShape() == shape)
+    return linalg::CopyOp::create(builder, loc, tile, whole).getResult(0);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tile);
+  SmallVector<OpFoldResult> zeros(sizes.size(), attr(0)),
+      ones(sizes.size(), attr(1));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+  if (sizes.size() == 2) {
+    // Of rows, only those that are missing.
+    AffineExpr d0 = builder.getAffineDimExpr(0);
+    SmallVector<OpFoldResult> offsets{sizes[0], attr(0)},
+        rest{apply(shape[0] - d0, {sizes[0]}), attr(shape[1])};
+    Value missing = tensor::ExtractSliceOp::create(builder, loc, whole, offsets,
+                                                   rest, ones);
+    missing = linalg::FillOp::create(builder, loc, zero, missing).getResult(0);
+    whole = tensor::InsertSliceOp::create(builder, loc, missing, whole, offsets,
+                                          rest, ones);
+  } else {
+    whole = linalg::FillOp::create(builder, loc, zero, whole).getResult(0);
+  }
+  return tensor::InsertSliceOp::create(builder, loc, tile, whole, zeros, sizes,
+                                       ones);
+}
+
+/// The mask of a group as (heads, queries, keys); a static 1 stays.
+Value AttentionDecomposition::takeMask(const Group &group, Value firstKey,
+                                       OpFoldResult count) {
+  Value mask = op.getMask();
+  if (!mask)
+    return {};
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
+  AffineExpr d0 = builder.getAffineDimExpr(0), d1 = builder.getAffineDimExpr(1);
+  SmallVector<OpFoldResult> offsets{
+      batch, queries.head, apply(d0 + d1, {queries.first, group.first}),
+      firstKey};
+  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, group.count,
+                                  count};
+  SmallVector<int64_t> padded{headsPerTile, queriesPerGroup, keysPerTile};
+  for (int64_t dim = 0; dim < 4; ++dim)
+    if (shape[dim] == 1) {
+      offsets[dim] = attr(0);
+      sizes[dim] = attr(1);
+      if (dim > 0)
+        padded[dim - 1] = 1;
+    }
+  return pad(extract(mask, offsets, sizes, {0}), padded);
+}
