@@ -37,9 +37,9 @@ TEST_F(InterpreterTest, RefusesFunctionsThatAreNotOnTensors) {
   run("func.func @f(%x: memref<2xf32>) { return }", {ReferenceValue()});
   EXPECT_EQ(message,
             "the reference takes tensors and numbers, not 'memref<2xf32>'");
-  run("func.func @f(%x: tensor<2xi8>) { return }", {ReferenceValue()});
+  run("func.func @f(%x: tensor<2xi16>) { return }", {ReferenceValue()});
   EXPECT_EQ(message,
-            "the reference takes tensors and numbers, not 'tensor<2xi8>'");
+            "the reference takes tensors and numbers, not 'tensor<2xi16>'");
   run("func.func private @f(%x: tensor<2xf32>)", {ReferenceValue()});
   EXPECT_EQ(message, "the reference evaluates functions of one block");
 }

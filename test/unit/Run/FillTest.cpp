@@ -112,9 +112,16 @@ TEST(FillTest, Iota) {
   EXPECT_EQ(array.dataAs<uint16_t>()[2049], array.dataAs<uint16_t>()[2048]);
 }
 
-TEST(FillTest, RefusesTypesWithoutNumbers) {
-  Array array = allocate(POSENC_I8, 1);
-  EXPECT_EQ(llvm::toString(fillIota(array)), "cannot make values of type i8");
+TEST(FillTest, IotaOfQuantizedTypes) {
+  Array bytes = allocate(POSENC_I8, 100);
+  EXPECT_FALSE(bool(fillIota(bytes)));
+  EXPECT_EQ(bytes.dataAs<int8_t>()[99], 99);
+  // 3 = 1.5 * 2^1: exponents are biased by 7 and by 15.
+  Array floats = allocate(POSENC_F8E4M3FN, 4),
+        wide = allocate(POSENC_F8E5M2, 4);
+  EXPECT_FALSE(bool(fillIota(floats)) || bool(fillIota(wide)));
+  EXPECT_EQ(floats.dataAs<uint8_t>()[3], 0x44);
+  EXPECT_EQ(wide.dataAs<uint8_t>()[3], 0x42);
 }
 
 TEST(FillTest, ParsesIntegersInTheirRange) {
