@@ -8,6 +8,9 @@
 
 #include "SizeAnalysis.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -71,6 +74,29 @@ static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
       symbols.createTerm(TermKind::Remainder, {queryHeads, divisor}), 0, op);
 }
 
+/// Whether the slices of lengths and of a block table have the same batch
+/// entries, and the table's rows are whole.
+static bool areSameEntries(tensor::ExtractSliceOp lengths,
+                           tensor::ExtractSliceOp table) {
+  auto isSame = [](ArrayRef<OpFoldResult> a, ArrayRef<OpFoldResult> b) {
+    return isEqualConstantIntOrValue(a.front(), b.front());
+  };
+  if (!isSame(lengths.getMixedOffsets(), table.getMixedOffsets()) ||
+      !isSame(lengths.getMixedSizes(), table.getMixedSizes()) ||
+      !isSame(lengths.getMixedStrides(), table.getMixedStrides()) ||
+      table.getSourceType().getRank() != 2 || table.getType().getRank() != 2)
+    return false;
+  OpFoldResult size = table.getMixedSizes()[1];
+  int64_t width = table.getSourceType().getDimSize(1);
+  auto dim = dyn_cast_or_null<tensor::DimOp>(
+      isa<Value>(size) ? cast<Value>(size).getDefiningOp() : nullptr);
+  bool isWhole = isConstantIntValue(size, width) ||
+                 (dim && dim.getSource() == table.getSource() &&
+                  dim.getConstantIndex() == 1);
+  return isWhole && isZeroInteger(table.getMixedOffsets()[1]) &&
+         isOneInteger(table.getMixedStrides()[1]);
+}
+
 static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> key = analysis.getShape(op.getKey());
   Value table = op.getBlockTable();
@@ -95,9 +121,19 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
                          analysis.getShape(tensor).back())))
         return failure();
   }
-  if (table && failed(require("block_table", BoundKind::Pages, table, key[0],
-                              slots, op.getLengths())))
-    return failure();
+  if (table) {
+    // Rows of the table go with lengths: both are looked at as a whole.
+    auto rows = table.getDefiningOp<tensor::ExtractSliceOp>();
+    auto lengths = op.getLengths().getDefiningOp<tensor::ExtractSliceOp>();
+    if (lengths && (!rows || !areSameEntries(lengths, rows)))
+      return op.emitError("expected lengths of paged keys that are no slice, "
+                          "or the slice of the same rows of block_table: entry "
+                          "points could not tell whose pages are read");
+    if (failed(require("block_table", BoundKind::Pages,
+                       lengths ? rows.getSource() : table, key[0], slots,
+                       op.getLengths())))
+      return failure();
+  }
   for (auto [number, starts] : llvm::enumerate(op.getCuSeqlens())) {
     SizeExpr tokens =
         number == 0 ? analysis.getShape(op.getQuery())[op.getQueryTokenDim()]
@@ -128,10 +164,14 @@ static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
   // A query stands behind the others of its sequence, before the last key.
   SizeExpr first =
       op.getLengths() || isRagged ? SizeExpr(1) - queries : keys - queries;
+  SizeExpr trailing = op.getTrailingQueries()
+                          ? analysis.getInteger(op.getTrailingQueries())
+                          : SizeExpr(0);
   SmallVector<SizeExpr> places{
       analysis.createLoop(0, batch - 1),
       analysis.createLoop(0, query[op.getQueryHeadDim()] - 1),
-      analysis.createLoop(first, keys - 1), analysis.createLoop(0, keys - 1)};
+      analysis.createLoop(first - trailing, keys - 1 - trailing),
+      analysis.createLoop(0, keys - 1)};
   SmallVector<SizeAnalysis::Guard> guards{
       {0, batch}, {0, queries}, {0, keys}, {0, query[op.getQueryHeadDim()]}};
   for (Region *region : {&op.getScore(), &op.getWhere()}) {

@@ -48,6 +48,9 @@ static LogicalResult visit(tensor::ExtractSliceOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> sizes =
       requireSlice(op, analysis.getShape(op.getSource()), analysis);
   analysis.setShape(op.getResult(), dropDims(sizes, op.getDroppedDims()), op);
+  // What holds of all numbers of a list holds of some of them.
+  if (op.getSourceType().getRank() == 1)
+    analysis.shareInput(op.getSource(), op.getResult());
   return success();
 }
 

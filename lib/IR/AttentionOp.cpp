@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionSizes.h"
 #include "AttentionVerify.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -14,27 +15,11 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
+using namespace mlir::posenc::attention;
 
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// The sizes that dimensions of operands share.
-enum Size : int64_t {
-  Own = -1,
-  Batch,
-  Queries,
-  Keys,
-  QueryHeads,
-  KeyHeads,
-  Dim,
-  ValueDim,
-  Pages,
-  PageSlots,
-  Boundaries
-};
-} // namespace
 
 /// Symbols of positions of tokens.
 static SmallVector<int64_t>
@@ -48,13 +33,15 @@ getPositionSymbols(Size tokens, RotationAttr rotation, bool isPacked) {
   return symbols;
 }
 
-// All is tiled by its own rules: no dimension is a loop of the interface.
+// All is tiled by its own rules (AttentionTiling.cpp): no dimension is a loop
+// as other operations have them.
 int64_t AttentionOp::getNumLoops() { return 0; }
 
 SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
   OpOperand &operand = getOperation()->getOpOperand(operandNumber);
-  Value value = operand.get();
-  auto type = cast<ShapedType>(value.getType());
+  auto type = dyn_cast<ShapedType>(operand.get().getType());
+  if (!type)
+    return {};
   bool isPaged = static_cast<bool>(getBlockTable());
   // Operands are told apart by their place: one value may be several.
   auto is = [&](OperandRange group) {
@@ -256,6 +243,9 @@ static LogicalResult verifyGroups(AttentionOp op) {
     if (op.arePackedQueries())
       return op.emitOpError() << "packed queries have no mask (attn_c11)";
   }
+  if (op.getTrailingQueries() && op.arePackedQueries())
+    return op.emitOpError() << "packed queries are not followed by others: "
+                               "trailing_queries has no meaning (attn_c21)";
   if (Value sinks = op.getSinks())
     if (failed(verifyRank(op, "sinks", sinks.getType(), 1, "attn_c12")))
       return failure();

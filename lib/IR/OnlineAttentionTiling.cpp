@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/IR/Posenc.h"
+#include "OnlineAttentionTiling.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -54,17 +54,27 @@ static void getSlice(OnlineAttentionOp op, OpBuilder &builder,
   }
 }
 
-FailureOr<TilingResult>
-OnlineAttentionOp::getTiledImplementation(OpBuilder &builder,
-                                          ArrayRef<OpFoldResult> offsets,
-                                          ArrayRef<OpFoldResult> sizes) {
-  if (!llvm::all_of(getInits().getTypes(), llvm::IsaPred<RankedTensorType>))
-    return failure();
+static tensor::ExtractSliceOp
+extractTile(OnlineAttentionOp op, OpBuilder &builder, OpOperand &operand,
+            ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
+  getSlice(op, builder, operand, offsets, sizes, sliceOffsets, sliceSizes);
+  SmallVector<OpFoldResult> strides(sliceSizes.size(), builder.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(builder, op.getLoc(), operand.get(),
+                                        sliceOffsets, sliceSizes, strides);
+}
+
+TilingResult mlir::posenc::createTile(OpBuilder &builder, OnlineAttentionOp op,
+                                      ArrayRef<OpFoldResult> offsets,
+                                      ArrayRef<OpFoldResult> sizes,
+                                      ValueRange inits) {
+  Location loc = op.getLoc();
   SmallVector<Value> operands;
   SmallVector<Operation *> slices;
-  SmallVector<Type> resultTypes;
-  unsigned firstIndex = getHeadIndexMutable().getOperandNumber();
-  for (OpOperand &operand : getOperation()->getOpOperands()) {
+  unsigned firstIndex = op.getHeadIndexMutable().getOperandNumber();
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (op.isDpsInit(&operand))
+      continue;
     unsigned number = operand.getOperandNumber();
     Value value = operand.get();
     if (number >= firstIndex && number < firstIndex + kNumLoops) {
@@ -72,29 +82,40 @@ OnlineAttentionOp::getTiledImplementation(OpBuilder &builder,
       OpFoldResult offset = offsets[number - firstIndex];
       if (!isZeroInteger(offset))
         value = getValueOrCreateConstantIndexOp(
-            builder, getLoc(),
+            builder, loc,
             affine::makeComposedFoldedAffineApply(
-                builder, getLoc(),
+                builder, loc,
                 builder.getAffineDimExpr(0) + builder.getAffineDimExpr(1),
                 {OpFoldResult(value), offset}));
     } else if (isa<RankedTensorType>(value.getType())) {
-      SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
-      getSlice(*this, builder, operand, offsets, sizes, sliceOffsets,
-               sliceSizes);
-      SmallVector<OpFoldResult> strides(sliceSizes.size(),
-                                        builder.getIndexAttr(1));
-      auto slice = tensor::ExtractSliceOp::create(
-          builder, getLoc(), value, sliceOffsets, sliceSizes, strides);
+      auto slice = extractTile(op, builder, operand, offsets, sizes);
       slices.push_back(slice);
       value = slice;
-      if (isDpsInit(&operand))
-        resultTypes.push_back(slice.getType());
     }
     operands.push_back(value);
   }
-  Operation *tiled =
-      detail::cloneWith(builder, getOperation(), resultTypes, operands);
+  // The destinations are the last operands.
+  llvm::append_range(operands, inits);
+  Operation *tiled = detail::cloneWith(
+      builder, op, SmallVector<Type>(inits.getTypes()), operands);
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+}
+
+FailureOr<TilingResult>
+OnlineAttentionOp::getTiledImplementation(OpBuilder &builder,
+                                          ArrayRef<OpFoldResult> offsets,
+                                          ArrayRef<OpFoldResult> sizes) {
+  if (!llvm::all_of(getInits().getTypes(), llvm::IsaPred<RankedTensorType>))
+    return failure();
+  SmallVector<Value> inits;
+  SmallVector<Operation *> slices;
+  for (OpOperand &init : getInitsMutable()) {
+    slices.push_back(extractTile(*this, builder, init, offsets, sizes));
+    inits.push_back(slices.back()->getResult(0));
+  }
+  TilingResult tile = createTile(builder, *this, offsets, sizes, inits);
+  llvm::append_range(tile.generatedSlices, slices);
+  return tile;
 }
 
 LogicalResult OnlineAttentionOp::getResultTilePosition(

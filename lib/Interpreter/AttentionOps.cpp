@@ -129,6 +129,8 @@ static LogicalResult getSpec(AttentionOp op, Evaluator &values,
     return failure();
   if (Value lengths = op.getLengths())
     spec.keyLengths = values.getElements(lengths);
+  if (Value trailing = op.getTrailingQueries())
+    spec.trailingQueries = values.getInteger(OpFoldResult(trailing));
   for (auto [list, starts] : llvm::zip(
            op.getCuSeqlens(), std::array{&spec.queryStarts, &spec.keyStarts})) {
     *starts = values.getElements(list);

@@ -49,7 +49,9 @@ struct Head {
 
   explicit Head(const AttentionSpec &spec) : spec(spec) {}
 
-  int64_t place(int64_t query) const { return query + keys - queries; }
+  int64_t place(int64_t query) const {
+    return query + keys - queries - spec.trailingQueries;
+  }
   bool sees(int64_t query, int64_t key) const;
   double score(int64_t query, int64_t key) const;
   /// Fills one row of the output and its sums p|v|, and returns the logarithm

@@ -10,6 +10,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/Passes.h"
+#include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Transforms/Passes.h"
@@ -23,6 +24,7 @@ using namespace mlir;
 void mlir::posenc::registerPosencDialect(DialectRegistry &registry) {
   registry.insert<PosencDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerAttentionDecomposition(registry);
 }
 
 void mlir::posenc::registerPosencPasses() {

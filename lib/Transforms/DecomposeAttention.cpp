@@ -179,6 +179,8 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     }
   }
   place = add(toValue(first), sub(length, toValue(count)));
+  if (Value trailing = op.getTrailingQueries())
+    place = sub(place, trailing);
   lastPlace = add(place, sub(toValue(queries.count), constant(1)));
 }
 

@@ -59,7 +59,12 @@ class Posenc_DestinationOp<string mnemonic, list<Trait> traits = []>
 
 def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+      "getResultTilePosition", "getIterationDomainTileFromResultTile",
+      "generateResultTileValue", "getIterationDomainTileFromOperandTiles",
+      "getTiledImplementationFromOperandTiles"]>]> {
   let summary = "attention, with its rotations, biases and masks";
   let description = [{
     For each batch entry `b`, query head `h` and query, the softmax over the
@@ -90,7 +95,9 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     **Places.** Keys are counted from 0; queries are aligned to the end of the
     keys: query `t` of `Lq` stands at the place `i = t + Lk - Lq` among the
     `Lk` keys of its batch entry, which is negative where queries outnumber
-    keys. `causal`, windows and both regions speak of places.
+    keys. `causal`, windows and both regions speak of places. A tile of other
+    queries has `trailing_queries`: as many as follow it, which are part of
+    `Lq` for its places.
 
     **Order.** In the type of the sums, f32, or f64 for f64 queries:
     1. `query_norm` and `key_norm`, the weights `w` of an RMS norm:
@@ -133,6 +140,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       slot `j mod size` of page `block_table[b, j / size]`.
     - `mask`: `(batch, query heads, queries, keys)`, where a static 1 stands
       for all. It is indexed by the number of the query, not by its place.
+    - `trailing_queries`: how many queries follow those of the operation, not
+      negative; 0 if absent.
     - `key_scales`, `value_scales`: what quantized keys and values are
       multiplied by, `(batch, key heads, keys)` whatever the layout is: one of
       each row, and a static 1 stands for all of its dimension. Paged keys have
@@ -154,6 +163,11 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       return %r : tensor<?x1x32x128xbf16>
     }
     ```
+
+    **Tiling.** The loops are batch entries, query heads and queries, all of
+    them parallel; with `cu_seqlens` query heads alone. A tile of heads has
+    whole groups of query heads that share a key head, or is part of one, at a
+    constant number of heads. A tile has all keys.
 
     **Regions** are evaluated for pairs of a query and a key that both exist,
     whether other masks leave them or not, in any order and any number of times.
@@ -221,6 +235,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       that of the sums.
     - (attn_c20) there are `key_scales` and `value_scales` if keys are quantized,
       and none otherwise; they have rank 3, or 2 where keys are packed.
+    - (attn_c21) `trailing_queries` comes without `cu_seqlens`.
   }];
   let arguments = (ins
     Posenc_Floats:$query,
@@ -237,6 +252,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     Optional<Posenc_Sums>:$sinks,
     Optional<Posenc_CacheScales>:$key_scales,
     Optional<Posenc_CacheScales>:$value_scales,
+    Optional<Index>:$trailing_queries,
     Variadic<Posenc_Floats>:$inits,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$query_layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$key_layout,
@@ -276,7 +292,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       | `mask` `(` $mask `:` type($mask) `)`
       | `sinks` `(` $sinks `:` type($sinks) `)`
       | `key_scales` `(` $key_scales `:` type($key_scales) `)`
-      | `value_scales` `(` $value_scales `:` type($value_scales) `)`)
+      | `value_scales` `(` $value_scales `:` type($value_scales) `)`
+      | `trailing_queries` `(` $trailing_queries `)`)
     custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];
@@ -322,7 +339,10 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
       "getResultTilePosition", "getIterationDomainTileFromResultTile",
-      "generateResultTileValue"]>]> {
+      "generateResultTileValue"]>,
+    DeclareOpInterfaceMethods<PartialReductionOpInterface, [
+      "generateInitialTensorForPartialReduction", "tileToPartialReduction",
+      "mergeReductions", "getPartialResultTilePosition"]>]> {
   let summary = "a tile of attention, with running maxima and sums";
   let description = [{
     Adds some keys to the attention of some queries: one batch entry and the
@@ -352,7 +372,10 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     `scale`, which is 1 if absent, and the mask's shape, which is `(heads,
     queries, keys)`. Norms and rotations are done before.
 
-    Heads and queries are tiled in parallel, keys as a reduction.
+    Heads and queries are tiled in parallel, keys as a reduction. Parts of the
+    keys may have partial results of their own (Flash-Decoding): these have the
+    number of the part as their first dimension, and are merged by the rule
+    above. The interface of aggregated operations makes linalg of a tile.
 
     ```mlir
     func.func @tile(%q: tensor<4x64x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %b: index, %h: index, %i: index, %j: index, %n: index, %acc: tensor<4x64x128xf32>, %max: tensor<4x64xf32>, %sum: tensor<4x64xf32>) -> (tensor<4x64x128xf32>, tensor<4x64xf32>, tensor<4x64xf32>) {

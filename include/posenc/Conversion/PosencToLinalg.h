@@ -16,6 +16,7 @@
 #define POSENC_CONVERSION_POSENCTOLINALG_H
 
 namespace mlir {
+class DialectRegistry;
 class RewritePatternSet;
 } // namespace mlir
 
@@ -30,6 +31,10 @@ void populatePosencRopeToLinalgPatterns(RewritePatternSet &patterns);
 /// are rounded to it.
 void populatePosencAttentionToLinalgPatterns(RewritePatternSet &patterns,
                                              bool bf16Weights = false);
+
+/// Gives `posenc.online_attention` the interface of aggregated operations, by
+/// which `transform.structured.decompose_interface` makes linalg of it.
+void registerAttentionDecomposition(DialectRegistry &registry);
 
 /// Patterns for `posenc.alibi`, except in a region of attention, and
 /// `posenc.t5_bucket`.

@@ -94,6 +94,8 @@ struct AttentionSpec {
 
   /// The valid keys of every sequence; empty: all. Paged keys want it.
   std::vector<int64_t> keyLengths;
+  /// How many queries follow those there are, which then stand before the end.
+  int64_t trailingQueries = 0;
   /// Ragged operands have rank 3; sequence b is [starts[b], starts[b+1]).
   std::vector<int64_t> queryStarts;
   std::vector<int64_t> keyStarts;

@@ -302,6 +302,8 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
       task.numTokens, createIndex(builder, tiles.getGroup()));
   task.firstPlace = addIndex(builder, task.firstToken,
                              subIndex(builder, task.numKeys, tokens));
+  if (Value trailing = op.getTrailingQueries())
+    task.firstPlace = subIndex(builder, task.firstPlace, trailing);
   return task;
 }
 

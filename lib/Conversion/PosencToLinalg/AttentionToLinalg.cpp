@@ -626,6 +626,23 @@ struct ConvertOnlineAttention : OpRewritePattern<OnlineAttentionOp> {
   bool bf16Weights;
 };
 
+/// The same for whoever decomposes operations by their interface.
+struct DecomposeOnlineAttention
+    : linalg::AggregatedOpInterface::ExternalModel<DecomposeOnlineAttention,
+                                                   OnlineAttentionOp> {
+  FailureOr<SmallVector<Value>> decomposeOperation(Operation *op,
+                                                   OpBuilder &builder) const {
+    auto tile = cast<OnlineAttentionOp>(op);
+    if (!tile.hasPureTensorSemantics())
+      return failure();
+    if (isEmptyTensor(tile.getKey()))
+      return SmallVector<Value>(tile.getInits());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(op);
+    return TileLowering(builder, tile, /*bf16Weights=*/false).lower();
+  }
+};
+
 struct ConvertPosencAttentionToLinalgPass
     : mlir::posenc::impl::ConvertPosencAttentionToLinalgPassBase<
           ConvertPosencAttentionToLinalgPass> {
@@ -643,6 +660,12 @@ struct ConvertPosencAttentionToLinalgPass
 };
 
 } // namespace
+
+void mlir::posenc::registerAttentionDecomposition(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, PosencDialect *) {
+    OnlineAttentionOp::attachInterface<DecomposeOnlineAttention>(*context);
+  });
+}
 
 void mlir::posenc::populatePosencAttentionToLinalgPatterns(
     RewritePatternSet &patterns, bool bf16Weights) {

@@ -1,0 +1,34 @@
+//===- AttentionSizes.h - the sizes of posenc.attention ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IR_ATTENTIONSIZES_H
+#define POSENC_LIB_IR_ATTENTIONSIZES_H
+
+#include <cstdint>
+
+namespace mlir::posenc::attention {
+
+/// The sizes that dimensions of operands share: symbols of
+/// `AttentionOp::getDimSymbols`.
+enum Size : int64_t {
+  Own = -1,
+  Batch,
+  Queries,
+  Keys,
+  QueryHeads,
+  KeyHeads,
+  Dim,
+  ValueDim,
+  Pages,
+  PageSlots,
+  Boundaries
+};
+
+} // namespace mlir::posenc::attention
+
+#endif // POSENC_LIB_IR_ATTENTIONSIZES_H
