@@ -58,7 +58,8 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                     ? createIndex(b, code.tiles.getTokens())
                     : task.numTokens),
       perHead(mulIndex(b, numTokens, code.tiles.getHeadsPerKeyHead())),
-      endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()) {
+      endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()),
+      areIntegers(canUseIntegers(op)) {
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
   if (code.tiles.hasKnownTokens() || code.tiles.getBlocksPerHead() == 1)
@@ -274,14 +275,15 @@ Value Decode::getPart(Value number, int64_t size) {
 void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                           Value block) {
   Value zero = createIndex(b, 0), last = addIndex(b, count, -1);
-  SmallVector<Value> start(lanes, createSplat(b, type, 0));
+  SmallVector<Value> start(
+      lanes, areIntegers ? arith::ConstantOp::create(
+                               b, b.getZeroAttr(type.clone(b.getI32Type())))
+                         : createSplat(b, type, 0));
   int64_t step = hasLines ? kLineBytes / getElementBytes(op.getKey()) : lanes;
   // Split vectors come in pairs.
   int64_t vectors = std::max<int64_t>(step / lanes, 1);
-  if (arePacked || !areSplit(op.getKey(), code.dim))
-    vectors = 1;
-  else
-    vectors = 2;
+  bool inPairs = areIntegers || (!arePacked && areSplit(op.getKey(), code.dim));
+  vectors = inPairs ? 2 : 1;
   step = std::max(step, vectors * lanes);
   Value beside = code.tiles.keyHeads == 1
                      ? moveToPage(op.getValue(), firstKey, getKeyHead(block),
@@ -307,6 +309,8 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
           getRow(firstKey, rows[i], getKeyHead(block), /*isNext=*/false));
     }
     auto multiply = [&](Value first, ValueRange sums) {
+      if (areIntegers)
+        return multiplyIntegers(block, places, first, step, sums);
       SmallVector<Value> next(sums);
       for (int64_t j = 0; j < step; j += vectors * lanes) {
         Value d = addIndex(b, first, j);
@@ -352,6 +356,9 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                                   createIndex(b, (i + 1) * size), step,
                                   products, multiply);
     }
+    if (areIntegers)
+      for (Value &product : products)
+        product = arith::SIToFPOp::create(b, type, product);
     for (auto [i, sum] : llvm::enumerate(sumLanes(products, lanes / 2)))
       storeVector(b, sum, code.decodeProducts, getProduct(row, i));
   });
@@ -377,6 +384,7 @@ Value Decode::loadScales(Value scales, Value firstKey, Value row, Value count,
 
 void Decode::emitScores(Value firstKey, Value count, bool isWhole,
                         Value block) {
+  Value factors = areIntegers ? loadIntegerFactors(block) : Value();
   createLoop(b, createIndex(b, 0), count, keys, [&](Value row) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < lanes / 2; ++i)
@@ -387,6 +395,8 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
     if (op.getKeyScales() && !arePacked)
       score = arith::MulFOp::create(
           b, score, loadScales(op.getKeyScales(), firstKey, row, count, block));
+    if (factors)
+      score = arith::MulFOp::create(b, score, factors);
     Value keep = isWhole ? Value() : getSeen(firstKey, row, count, block);
     if (code.hasOwnPairs())
       score = emitPairs(score, keep, firstKey, row, count, block);

@@ -67,6 +67,19 @@ private:
   Value ofQuery(Value vector, int64_t query) {
     return broadcast(b, type, vector::ExtractOp::create(b, vector, query));
   }
+  /// Whether keys of i8 are multiplied as integers (AttentionInts.cpp).
+  static bool canUseIntegers(AttentionOp op);
+  /// Makes integers of the row of a query in f32, whose scores shall be times
+  /// `scale`.
+  void emitIntegerQuery(Value row, double scale);
+  /// What makes scores of sums of integers, for all lanes of a block.
+  Value loadIntegerFactors(Value block);
+  /// `sums`, of i32, with the products of the rows of keys and the queries of a
+  /// block: `count` channels from the first on.
+  SmallVector<Value> multiplyIntegers(Value block,
+                                      ArrayRef<SmallVector<Value>> rows,
+                                      Value first, int64_t count,
+                                      ValueRange sums);
   /// Products with the keys of a tile, added up across lanes in the first step.
   void emitProducts(Value firstKey, Value count, bool isWhole, Value block);
   Value getProduct(Value row, int64_t i) {
@@ -152,6 +165,8 @@ private:
   Value endKey;
   /// Whether rows are rotated or normed, and then on the stack.
   bool arePacked;
+  /// Whether products with the keys are those of integers.
+  bool areIntegers;
   /// Whether all lines are those of whole rows, as many of keys as of values.
   bool hasLines;
 };

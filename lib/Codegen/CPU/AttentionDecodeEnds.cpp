@@ -21,9 +21,9 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 void Decode::emitQueries(const AttentionRows &rows) {
-  Value scale = createSplat(
-      b, type,
-      op.getScoreScale() * (code.hasOwnScores() ? 1 : llvm::numbers::log2e));
+  double factor =
+      op.getScoreScale() * (code.hasOwnScores() ? 1 : llvm::numbers::log2e);
+  Value scale = createSplat(b, type, factor);
   bool split = !arePacked && areSplit(op.getKey(), code.dim);
   int64_t vectors = split ? 2 : 1;
   SmallVector<int64_t> even, odd;
@@ -43,6 +43,8 @@ void Decode::emitQueries(const AttentionRows &rows) {
     SmallVector<Value> at = getIndices(keyHead, number);
     Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead), number);
     rows.emitRow(b, op.getQuery(), at, code.dim, code.rows, row, token);
+    if (areIntegers)
+      return emitIntegerQuery(row, factor);
     createLoop(b, zero, dim, vectors * lanes, [&](Value d) {
       SmallVector<Value> parts;
       for (int64_t i = 0; i < vectors; ++i) {
