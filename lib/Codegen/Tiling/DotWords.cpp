@@ -74,8 +74,9 @@ private:
 /// The part of a matrix from `first` on in a dimension.
 Value WordPacker::slice(Value tensor, unsigned dim, OpFoldResult first,
                         OpFoldResult size) {
-  SmallVector<OpFoldResult> offsets(2, attr(0)), strides(2, attr(1));
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  SmallVector<OpFoldResult> offsets(sizes.size(), attr(0)),
+      strides(sizes.size(), attr(1));
   offsets[dim] = first;
   sizes[dim] = size;
   return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
@@ -93,17 +94,21 @@ Value WordPacker::put(Value destination, OpFoldResult firstDepth,
     inputs.push_back(
         slice(matrix, depthDim, apply(d0 + kWords, {firstDepth}), numWords));
   Value words = slice(destination, wordsDim, firstWord, numWords);
-  AffineMap identity = b.getMultiDimIdentityMap(2);
-  AffineMap from = depthDim == wordsDim
-                       ? identity
-                       : AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0},
-                                                      b.getContext());
-  SmallVector<AffineMap> maps(inputs.size(), from);
-  maps.push_back(identity);
+  int64_t rank = cast<RankedTensorType>(words.getType()).getRank();
+  AffineMap identity = b.getMultiDimIdentityMap(rank), swapped = identity;
+  if (depthDim != wordsDim) {
+    auto order = llvm::to_vector(llvm::seq<unsigned>(0, rank));
+    std::swap(order[depthDim], order[wordsDim]);
+    swapped = AffineMap::getPermutationMap(order, b.getContext());
+  }
+  // The matrix is read in order if its rows are long, which panels share.
+  bool isInOrder = rank > 2;
+  SmallVector<AffineMap> maps(inputs.size(), isInOrder ? identity : swapped);
+  maps.push_back(isInOrder ? swapped : identity);
   words =
       linalg::GenericOp::create(
           b, loc, words.getType(), inputs, words, maps,
-          SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+          SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
           [&](OpBuilder &nested, Location l, ValueRange args) {
             auto getBits = [&](Value element) -> Value {
               if (!element.getType().isBF16())
@@ -124,7 +129,7 @@ Value WordPacker::put(Value destination, OpFoldResult firstDepth,
             linalg::YieldOp::create(nested, l, word);
           })
           .getResult(0);
-  SmallVector<OpFoldResult> offsets(2, attr(0)), strides(2, attr(1));
+  SmallVector<OpFoldResult> offsets(rank, attr(0)), strides(rank, attr(1));
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, words);
   offsets[wordsDim] = firstWord;
   return tensor::InsertSliceOp::create(b, loc, words, destination, offsets,

@@ -281,7 +281,7 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
           return insert(panel, state, offsets, panelSizes);
         });
   };
-  if (swapped || numPanels == 1 || tiles.hasDots)
+  if (swapped || numPanels == 1)
     return packEach();
   // Whole rows of the block, which are read in order.
   auto packAll = [&]() -> Value {
@@ -295,8 +295,12 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
         whole, SmallVector<ReassociationIndices>{{0}, {1, 2}},
         {depth, attr(numPanels), attr(tiles.columns)});
     SmallVector<OpFoldResult> offsets(3, attr(0)),
-        sizes{attr(numPanels), depth, attr(tiles.columns)};
+        sizes{attr(numPanels), steps, attr(tiles.columns)};
     Value panels = extract(scratch, offsets, sizes);
+    if (tiles.hasDots)
+      return insert(packDotWords(b, loc, rows, /*depthDim=*/0, depth, panels,
+                                 /*wordsDim=*/1),
+                    scratch, offsets, sizes);
     AffineMap identity = b.getMultiDimIdentityMap(3);
     AffineMap to = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0, 2},
                                                 b.getContext());

@@ -217,7 +217,10 @@ private:
                     getType(product, 0).isBF16() &&
                     getType(product, 1).isBF16();
     if (tiles.hasDots) {
-      tiles.blockColumns = kDotColumns;
+      int64_t columns = op.getStaticLoopRanges()[product.n];
+      bool hasFewColumns =
+          !ShapedType::isDynamic(columns) && columns < kManyDotColumns;
+      tiles.blockColumns = hasFewColumns ? kDotColumns / 2 : kDotColumns;
       tiles.blockReduction = kDotDepth;
       tiles.blockRows = kDotRows;
     } else if (getType(product, 0) != sum)
@@ -242,8 +245,10 @@ private:
   /// The rows of a given panel that are read at a time: a register tile's
   /// columns of so many rows stay in the first cache.
   static constexpr int64_t kDepthOfPanels = 256;
-  /// Words of pairs of bf16 are copied of both matrices, 128 KiB of each: what
-  /// a copy takes is shared by as many columns, or rows.
-  static constexpr int64_t kDotRows = 128, kDotColumns = 128, kDotDepth = 512;
+  /// Words of pairs of bf16 are copied of both matrices, 256 KiB of each: what
+  /// a copy takes is shared by as many columns, or rows. Half of the columns,
+  /// where there are few: more threads have a block then.
+  static constexpr int64_t kDotRows = 256, kDotColumns = 256, kDotDepth = 512;
+  static constexpr int64_t kManyDotColumns = 1024;
 };
 } // namespace
