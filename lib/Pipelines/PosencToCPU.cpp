@@ -78,6 +78,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createPosencFoldRotationsPass());
   // Sums of positions, from the algebra of ropes.
   manager.addPass(createConvertElementwiseToLinalgPass());
+  manager.addPass(createPosencFoldConversionsPass());
   // Destinations first: bufferization would allocate results.
   manager.addPass(createPosencCreateKernelsPass());
   PosencDecomposeAttentionPassOptions decomposition;

@@ -21,6 +21,47 @@ def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
   let dependentDialects = ["::mlir::posenc::PosencDialect"];
 }
 
+def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
+  let summary = "Make dequantization a part of attention";
+  let description = [{
+    Where each of the keys and the values of a `posenc.attention` is the result
+    of a `linalg.generic` that converts elements of i8, f8, f16 or bf16 to the
+    type of the sums, the attention reads what is stored instead, and converts
+    where it loads. Elements of i8 and f8 may be multiplied by a constant or by
+    scales of f32, which are indexed by batch entry, head and token, or by some
+    of these in this order: they become `key_scales` and `value_scales`.
+
+    The last bits of results may change: attention multiplies scores by scales,
+    not keys, and adds products of keys of 8 or 16 bits in another order. Left
+    alone are conversions to other types, and keys and values of which only one
+    is converted.
+
+    ```mlir
+    func.func @decode(%q: tensor<1x1x8x64xf32>, %k: tensor<1x2x?x64xi8>, %s: tensor<1x2x?xf32>, %e: tensor<1x2x?x64xf32>) -> tensor<1x1x8x64xf32> {
+      %f = linalg.generic {indexing_maps = [affine_map<(b, h, k, d) -> (b, h, k, d)>, affine_map<(b, h, k, d) -> (b, h, k)>, affine_map<(b, h, k, d) -> (b, h, k, d)>],
+          iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%k, %s : tensor<1x2x?x64xi8>, tensor<1x2x?xf32>) outs(%e : tensor<1x2x?x64xf32>) {
+        ^bb0(%a: i8, %b: f32, %c: f32):
+          %x = arith.sitofp %a : i8 to f32
+          %y = arith.mulf %x, %b : f32
+          linalg.yield %y : f32
+      } -> tensor<1x2x?x64xf32>
+      %r = posenc.attention key_layout = head_major ins(%q, %f, %f : tensor<1x1x8x64xf32>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>) outs(%q : tensor<1x1x8x64xf32>)
+      return %r : tensor<1x1x8x64xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @decode(%q: tensor<1x1x8x64xf32>, %k: tensor<1x2x?x64xi8>, %s: tensor<1x2x?xf32>, %e: tensor<1x2x?x64xf32>) -> tensor<1x1x8x64xf32> {
+      %r = posenc.attention key_layout = head_major ins(%q, %k, %k : tensor<1x1x8x64xf32>, tensor<1x2x?x64xi8>, tensor<1x2x?x64xi8>)
+        key_scales(%s : tensor<1x2x?xf32>) value_scales(%s : tensor<1x2x?xf32>) outs(%q : tensor<1x1x8x64xf32>)
+      return %r : tensor<1x1x8x64xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
   let summary = "Make ropes a part of attention and kv_append";
   let description = [{
