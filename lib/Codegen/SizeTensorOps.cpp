@@ -48,7 +48,7 @@ static LogicalResult visit(tensor::ExtractSliceOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> sizes =
       requireSlice(op, analysis.getShape(op.getSource()), analysis);
   analysis.setShape(op.getResult(), dropDims(sizes, op.getDroppedDims()), op);
-  // What holds of all numbers of a list holds of some of them.
+  // A bound on all numbers of a list bounds those of a slice, too.
   if (op.getSourceType().getRank() == 1)
     analysis.shareInput(op.getSource(), op.getResult());
   return success();

@@ -11,6 +11,13 @@
 
 include "mlir/Pass/PassBase.td"
 
+/// Dialects of the loops and tiles that passes on linalg create.
+defvar kTilingDialects = [
+  "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+  "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+  "::mlir::tensor::TensorDialect"
+];
+
 def PosencCreateKernelsPass
     : Pass<"posenc-create-kernels", "::mlir::ModuleOp"> {
   let summary = "Give public functions destinations and a C signature";
@@ -117,11 +124,7 @@ def PosencTilePositionsPass
     there.
   }];
   let options = Posenc_TuningOptions;
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = kTilingDialects;
 }
 
 def PosencPackArgumentsPass
@@ -203,11 +206,7 @@ def PosencFuseRowsPass
     afterwards stays a result of the loop. Operations on which nothing is fused
     are left alone.
   }];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = kTilingDialects;
 }
 
 def PosencTileInnerProductsPass
@@ -231,12 +230,7 @@ def PosencTileInnerProductsPass
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
            "The target adds products of pairs of bf16 to f32 (VDPBF16PS)">
   ];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect",
-                           "::mlir::vector::VectorDialect"];
+  let dependentDialects = kTilingDialects # ["::mlir::vector::VectorDialect"];
 }
 
 def PosencTileContractionsPass
@@ -263,12 +257,7 @@ def PosencTileContractionsPass
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
            "The target adds products of pairs of bf16 to f32 (VDPBF16PS)">
   ];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect",
-                           "::mlir::vector::VectorDialect"];
+  let dependentDialects = kTilingDialects # ["::mlir::vector::VectorDialect"];
 }
 
 def PosencTileElementwisePass
@@ -300,11 +289,7 @@ def PosencTileReductionsPass
     rows have 16. The number is the same for all targets, since it decides how
     sums round.
   }];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = kTilingDialects;
 }
 
 def PosencVectorizeLinalgPass

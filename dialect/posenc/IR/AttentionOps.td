@@ -16,7 +16,7 @@ include "posenc/IR/OpBase.td"
 def Posenc_Indices : Posenc_Shaped<[I64, I32]>;
 def Posenc_Mask : Posenc_Shaped<[I1, F64, F32, F16, BF16]>;
 def Posenc_Sums : Posenc_Shaped<[F64, F32]>;
-/// What caches hold: i8 and f8 are quantized, and have scales beside them.
+/// Element types of caches. Those of i8 and f8 are quantized and have scales.
 def Posenc_CacheElements
     : Posenc_Shaped<[F64, F32, F16, BF16, I8, F8E4M3FN, F8E5M2]>;
 def Posenc_CacheScales : Posenc_Shaped<[F32]>;

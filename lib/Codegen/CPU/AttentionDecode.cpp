@@ -425,7 +425,7 @@ std::pair<Value, Value> Decode::emitWeight(Value firstKey, Value row,
   if (op.getValueScales()) {
     Value scales = loadScales(op.getValueScales(), firstKey, row, count, block);
     ofValue = arith::MulFOp::create(b, weight, scales);
-    // What a key that takes no part is multiplied by may be no number.
+    // The scale of a masked key may be NaN: its weight is set to 0 afterwards.
     if (code.hasOwnPairs() || hasMasks()) {
       Value zero = createSplat(b, type, 0);
       Value isOut =

@@ -69,10 +69,11 @@ private:
   }
   /// Whether keys of i8 are multiplied as integers (AttentionInts.cpp).
   static bool canUseIntegers(AttentionOp op);
-  /// Makes integers of the row of a query in f32, whose scores shall be times
-  /// `scale`.
+  /// Quantizes the scratch row of a query from f32 to i16 in place. Scores are
+  /// multiplied by `scale`.
   void emitIntegerQuery(Value row, double scale);
-  /// What makes scores of sums of integers, for all lanes of a block.
+  /// Loads the factors that convert integer sums of a block to scores, one for
+  /// each lane.
   Value loadIntegerFactors(Value block);
   /// `sums`, of i32, with the products of the rows of keys and the queries of a
   /// block: `count` channels from the first on.
@@ -99,7 +100,7 @@ private:
   Value loadScales(Value scales, Value firstKey, Value row, Value count,
                    Value block);
   /// Makes weights of the scores of as many keys as a vector has; returns both.
-  /// What is left for the sums of values is times the scales of these.
+  /// The weight for the sums of values includes the scale of the value.
   std::pair<Value, Value> emitWeight(Value firstKey, Value row, Value count,
                                      Value maximum, Value block);
   /// Makes weights of the scores and adds them to the totals.

@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Caches of i8 are half as large as those of bf16, so that with several query
-// heads for each key head decode waits for products and no longer for memory.
-// pmaddwd adds the products of two pairs of i16 to i32 in each lane, as fast as
-// one product of f32. Queries of 16 bits are therefore rounded to i16, relative
-// to the largest channel of their row: at most 2^-16 of that is lost, where
-// rounding to bf16, as products of pairs of bf16 do, loses 2^-9 of each. Sums
-// are exact: 256 products are less than 2^31.
+// A cache of i8 has half the bytes of one of bf16. With several query heads for
+// each key head, decode on it is bound by products, not by memory. pmaddwd adds
+// the products of two pairs of i16 to i32 in each lane, as fast as one product
+// of f32. Queries of 16 bits are therefore quantized to i16, relative to the
+// largest channel of their row: the error is at most 2^-16 of that channel,
+// where bf16 dot products round each channel by up to 2^-9. Sums are exact: 256
+// products are less than 2^31.
 //
-// The row of a query has its i16, two in a word, and behind these the factor
-// that makes scores of the sums.
+// The scratch row of a query holds its i16, two in a word, followed by the
+// factor that converts integer sums to scores.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using namespace mlir::posenc;
 static constexpr double kLargest = 32767;
 
 bool Decode::canUseIntegers(AttentionOp op) {
-  // What decides the bits is the same for all targets.
+  // Independent of the target, like everything that decides the bits.
   constexpr int64_t pairs = 32;
   Type query = getElementTypeOrSelf(op.getQuery().getType());
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();

@@ -32,7 +32,7 @@ std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
   Type element = getElementTypeOrSelf(op.getQuery().getType());
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return "elements are not f32, f16 or bf16";
-  // Of all heads of a token, the norm reads rows where they are.
+  // A norm over all heads of a token reads the stored rows, without scales.
   if (op.getKeyScales() && op.normsAllKeyHeads())
     return "quantized keys are normed together with those of other heads";
   auto query = cast<ShapedType>(op.getQuery().getType());

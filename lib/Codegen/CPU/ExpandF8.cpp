@@ -35,7 +35,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// What tells the formats apart.
+/// The parameters in which the two formats differ.
 struct Format {
   unsigned fractionBits;
   int bias;
