@@ -186,6 +186,9 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
     // Scales of pages have another first dimension, but the same order.
     if (!op.hasPureTensorSemantics() || op.getKeyScales())
       return rewriter.notifyMatchFailure(op, "not on tensors of floats");
+    if (op.normsAllKeyHeads())
+      return rewriter.notifyMatchFailure(
+          op, "a norm over all heads needs keys that are converted");
     FailureOr<Conversion> key = findConversion(rewriter, op, op.getKey());
     FailureOr<Conversion> value = findConversion(rewriter, op, op.getValue());
     if (failed(key) || failed(value))

@@ -33,8 +33,8 @@ def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
 
     The last bits of results may change: attention multiplies scores by scales,
     not keys, and adds products of keys of 8 or 16 bits in another order. Left
-    alone are conversions to other types, and keys and values of which only one
-    is converted.
+    alone are conversions to other types, keys and values of which only one is
+    converted, and keys that are normed over all heads of a token.
 
     ```mlir
     func.func @decode(%q: tensor<1x1x8x64xf32>, %k: tensor<1x2x?x64xi8>, %s: tensor<1x2x?xf32>, %e: tensor<1x2x?x64xf32>) -> tensor<1x1x8x64xf32> {
