@@ -157,16 +157,16 @@ static LogicalResult bindArguments(FunctionOpInterface function,
   return success();
 }
 
-/// The error of an attention depends on its values, not on its result, so that
-/// there is no limit for what is computed from it.
+/// Structured operations carry the error of each element on, whatever it is.
+/// Others have limits of their own, in units of their operands: the error of an
+/// attention depends on its values, not on its result.
 static LogicalResult checkOperands(Operation *op, Evaluator &values) {
+  if (isa<linalg::LinalgOp>(op))
+    return success();
   for (Value operand : op->getOperands())
     if (values.getExact(operand).isAttention)
       return op->emitError("the reference cannot measure what is computed from "
                            "an attention's result");
-  // Structured operations carry the error of each element on, whatever it is.
-  if (isa<linalg::LinalgOp>(op))
-    return success();
   for (Value operand : op->getOperands()) {
     const ReferenceValue &value = values.getExact(operand);
     bool isUncertain = !reference::isFloat(value.type) && value.limitUlp != 0;

@@ -9,6 +9,7 @@
 #include "Limits.h"
 
 #include "posenc/Reference/Compare.h"
+#include "posenc/Reference/CompareAttention.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -89,8 +90,12 @@ double mlir::posenc::getElementError(const ReferenceValue &value, size_t index,
     return HUGE_VAL;
   if (magnitude < 0 || !std::isfinite(element))
     return 0;
-  long double error = value.limitUlp * reference::ulp(value.type, magnitude) +
-                      value.absoluteSlack;
+  long double error =
+      value.isAttention
+          ? reference::getAttentionLimit(value.type, magnitude,
+                                         value.largest[index])
+          : value.limitUlp * reference::ulp(value.type, magnitude) +
+                value.absoluteSlack;
   long double read = isRounded ? reference::roundTo(value.type, element)
                                : (long double)(double(element));
   // A value that overflows its type is read as an infinity.

@@ -49,6 +49,13 @@ struct RangeError {
 };
 } // namespace
 
+long double getAttentionLimit(DType type, long double magnitude,
+                              double largest) {
+  long double spacing = std::fmax(ulp(type, 1) * magnitude, ulp(type, 0.0L));
+  long double sumSpacing = type == DType::F64 ? 0x1p-52L : 0x1p-23L;
+  return 8 * spacing + 64 * sumSpacing * largest;
+}
+
 static ElementError mismatched(const char *reason) { return {0, 0, reason}; }
 
 static ElementError compareElement(DType type, long double result,
@@ -78,10 +85,8 @@ static ElementError compareElement(DType type, long double result,
   }
   ElementError error;
   error.absolute = double(std::fabs(result - ref));
-  long double spacing = std::fmax(ulp(type, 1) * magnitude, ulp(type, 0.0L));
-  long double sumSpacing = type == DType::F64 ? 0x1p-52L : 0x1p-23L;
   error.ratio =
-      double(error.absolute / (8 * spacing + 64 * sumSpacing * largest));
+      double(error.absolute / getAttentionLimit(type, magnitude, largest));
   if (overflows && !(error.ratio <= 1))
     return mismatched("an infinity in place of a number");
   return error;

@@ -40,6 +40,11 @@ struct AttentionComparison {
   }
 };
 
+/// The largest error allowed of an element, with \p magnitude the sum p|v| and
+/// \p largest the largest |v| of its head.
+long double getAttentionLimit(DType type, long double magnitude,
+                              double largest);
+
 /// Measures \p result, an array of \p type with the reference's shape, or with
 /// \p shape where that is known. NaN, infinity and bf16's flushed subnormals as
 /// in compare(); eps_T * mag is at least the subnormal spacing.
