@@ -9,11 +9,11 @@
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
 
 // One loop takes the tasks of few tokens or of many, whose memory few use, too.
-// Four heads fill the lanes of one token as of more, so that the same code does
-// for all of them: it has as many blocks as there are tokens.
+// Eight heads fill half of 16 lanes for one token as for more, so that the same
+// code serves all of them. Two blocks of 4 heads have the queries of a token.
 // CHECK-LABEL: func.func @any
-// CHECK-SAME: (%[[Q:.*]]: memref<?x8x?x128xf32>, %[[K:.*]]: memref<?x2x?x128xf32>, %[[O:.*]]: memref<?x8x?x128xf32>)
-// CHECK: memref.reinterpret_cast %alloca{{.*}} : memref<78x144xf32> to memref<32x144xf32>
+// CHECK-SAME: (%[[Q:.*]]: memref<?x16x?x128xf32>, %[[K:.*]]: memref<?x2x?x128xf32>, %[[O:.*]]: memref<?x16x?x128xf32>)
+// CHECK: memref.reinterpret_cast %alloca{{.*}} : memref<20x128x16xf32> to memref<64x144xf32>
 // CHECK: %[[TOKENS:.*]] = memref.dim %[[Q]]
 // CHECK: %[[LESS:.*]] = arith.subi %[[TOKENS]], %c1
 // CHECK: %[[FEW:.*]] = arith.cmpi ule, %[[LESS]], %c7
@@ -21,7 +21,7 @@
 // CHECK: scf.forall
 // CHECK: scf.if %[[FEW]] {
 // CHECK: %[[MINE:.*]] = arith.minsi %[[TOKENS]], %c8
-// CHECK: %[[QUERIES:.*]] = arith.muli %[[MINE]], %c4
+// CHECK: %[[QUERIES:.*]] = arith.muli %[[MINE]], %c8
 // CHECK: %[[BLOCKS:.*]] = arith.ceildivui %[[QUERIES]], %c4
 // CHECK: %[[FACTOR:.*]] = arith.ceildivui %c4294967296, %[[BLOCKS]]
 // CHECK: scf.for %{{.*}} = %c0 to %[[QUERIES]]
@@ -34,12 +34,12 @@
 // CHECK: vector.store %{{.*}}, %[[O]]
 // CHECK: } else {
 // CHECK-NOT: scf.if %[[FEW]]
-// CHECK: scf.for {{.*}} step %c78
+// CHECK: scf.for {{.*}} step %c48
 // CHECK: vector.store %{{.*}}, %[[O]]
 // CHECK: return
-func.func @any(%q: memref<?x8x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref<?x8x?x128xf32>) {
+func.func @any(%q: memref<?x16x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref<?x16x?x128xf32>) {
   posenc.attention causal query_layout = head_major key_layout = head_major
-    ins(%q, %k, %k : memref<?x8x?x128xf32>, memref<?x2x?x128xf32>, memref<?x2x?x128xf32>) outs(%o : memref<?x8x?x128xf32>)
+    ins(%q, %k, %k : memref<?x16x?x128xf32>, memref<?x2x?x128xf32>, memref<?x2x?x128xf32>) outs(%o : memref<?x16x?x128xf32>)
   return
 }
 

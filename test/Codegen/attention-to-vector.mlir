@@ -219,11 +219,12 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 
 // -----
 
-// One query: keys are read where they are, two at a time, for all four heads, a
-// page of them between two pages of values. Beside the products with keys lines
-// of the values are asked for, beside those with values the next keys, in both
-// cases up to the end of a page of the memory. Scores and weights have loops of
-// their own, and the maximum seldom changes.
+// One query reads two keys at a time for all four heads, a page of keys between
+// two pages of values. Vectors of 8 lanes take the first and the last 8 of every
+// 16 channels one after the other, and thus give the bits of 16 lanes. Beside
+// the products with keys lines of the values are prefetched, beside those with
+// values the next keys, in both cases up to the end of a page of the memory.
+// Scores and weights have loops of their own, and the maximum seldom changes.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x1x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x1x128xf32>)
 // CHECK: %[[SHARED:.*]] = memref.alloca() {alignment = 64 : i64, shared}
@@ -235,24 +236,34 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 // CHECK: %[[PAGES:.*]] = memref.reinterpret_cast %{{.*}} strides: [%{{.*}}, %{{.*}}, 128, 1]
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
 // CHECK-NOT: memref.prefetch %[[K]]
-// CHECK-COUNT-8: memref.prefetch %[[PAGES]]
+// CHECK-NEXT: %{{.*}} = arith.addi
+// CHECK-NEXT: %{{.*}} = arith.addi
+// CHECK-NEXT: %{{.*}} = arith.addi
 // CHECK-NEXT: %[[HALF:.*]]:8 = scf.for {{.*}} = %c0 to %c64 step %c16 iter_args
 // CHECK-NEXT: vector.load %[[K]]
 // CHECK-NEXT: vector.load %[[K]]
-// CHECK-COUNT-16: math.fma
+// CHECK-COUNT-8: math.fma
 // CHECK: scf.yield
 // CHECK-NEXT: loop_annotation
 // CHECK-NOT: memref.prefetch %[[K]]
 // CHECK-COUNT-8: memref.prefetch %[[PAGES]]
 // CHECK-NEXT: scf.for {{.*}} = %c64 to %c128 step %c16 iter_args({{.*}} = %[[HALF]]#0
+// CHECK-COUNT-8: math.fma
+// CHECK-COUNT-4: arith.addf
+// CHECK: scf.for {{.*}} = %c0 to %c64 step %c16 iter_args
+// CHECK-NEXT: arith.addi %{{.*}}, %c8
+// CHECK-COUNT-8: math.fma
+// CHECK-COUNT-8: memref.prefetch %[[PAGES]]
+// CHECK: scf.for {{.*}} = %c64 to %c128 step %c16 iter_args
+// CHECK-COUNT-8: math.fma
 // CHECK-COUNT-4: arith.addf
 // CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 {
-// CHECK-COUNT-3: arith.addf
+// CHECK-COUNT-7: arith.addf
 // CHECK-NOT: vector.reduction
-// CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 iter_args
+// CHECK: scf.for {{.*}} = %c0 to %c8 step %c4 iter_args
 // CHECK: %[[ISANY:.*]] = vector.reduction <or>, %{{.*}} : vector<8xi1>
-// CHECK: scf.if %[[ISANY]] -> (vector<8xf32>) {
-// CHECK: scf.for {{.*}} = %c0 to %c8 step %c2 iter_args
+// CHECK: scf.if %[[ISANY]] -> (vector<8xf32>, vector<8xf32>) {
+// CHECK: scf.for {{.*}} = %c0 to %c8 step %c4 iter_args
 // CHECK: } else {
 // CHECK: memref.extract_aligned_pointer_as_index %[[K]]
 // CHECK: %[[NEXT:.*]] = memref.reinterpret_cast

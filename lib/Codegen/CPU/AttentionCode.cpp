@@ -73,11 +73,10 @@ static bool hasKeysOfTokens(AttentionOp op) {
 SmallVector<FewTokens> mlir::posenc::getFewTokens(AttentionOp op,
                                                   const VectorTarget &target) {
   constexpr int64_t mostTokens = 8;
-  int64_t lanes = target.vectorBytes / 4;
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  if (dim % lanes != 0 || valueDim % lanes != 0)
+  if (dim % kSumLanes != 0 || valueDim % kSumLanes != 0)
     return {};
   // Where they take more, they are so many that the memory matters little.
   int64_t tokens = getNumTokens(op);
@@ -93,7 +92,7 @@ SmallVector<FewTokens> mlir::posenc::getFewTokens(AttentionOp op,
   if (hasKeysOfTokens(op))
     return {};
   // One token has as many lanes, or other vectors, or more key heads a task.
-  if (static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) == lanes / 2 &&
+  if (static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) == kSumLanes / 2 &&
       !areHeadsTogether(op))
     return {{1, most}};
   SmallVector<FewTokens> few{{1, 1}};
@@ -129,51 +128,86 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
     tiles.fitDecode(op, ratio, bytes);
     return tiles;
   }
+  if (!usesDots(op, target)) {
+    // The number of keys decides the bits of results, so vectors of other
+    // widths take as many.
+    AttentionTiles widest = tiles;
+    widest.lanes = kSumLanes;
+    widest.scoreRows = 8;
+    widest.setPrefill(op, target, ratio, bytes);
+    tiles.keys = widest.keys;
+  }
+  tiles.setPrefill(op, target, ratio, bytes);
+  // After the number of keys is chosen.
+  int64_t step = tiles.heads * tiles.getGroup();
+  int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
+  tiles.queries = std::max(queries / step, int64_t(1)) * step;
+  return tiles;
+}
+
+void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
+                                int64_t ratio, int64_t bytes) {
+  auto getDim = [](Value tensor) {
+    return cast<ShapedType>(tensor.getType()).getShape().back();
+  };
+  int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
   // What a query, a key and the table of a group's rotations take, and what it
   // costs to bring a key again for other queries, and to load and store sums
   // again for other keys.
   constexpr int64_t mostQueries = 384;
   int64_t pair = usesDots(op, target) ? 2 : 1, mostKeys = pair == 2 ? 128 : 96;
-  int64_t ofQuery = 4 * (alignTo(dim, tiles.lanes) / pair +
-                         alignTo(valueDim, tiles.lanes) + 2);
-  int64_t ofKey = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
-                       tiles.getGroup());
+  int64_t ofQuery =
+      4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
+  int64_t ofKey =
+      4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair + getGroup());
   // Interleaved lanes each have a cosine and a sine of their own.
   auto isInterleaved = [](std::optional<RotationAttr> rotation) {
     return rotation && rotation->getPairing() == Pairing::Interleaved;
   };
   bool hasTwice = isInterleaved(op.getQueryRotation()) ||
                   isInterleaved(op.getKeyRotation());
-  int64_t rest = 4 * (tiles.getGroup() + 1) * dim * (hasTwice ? 2 : 1);
-  // Rows have no place among keys that are words.
-  if (pair == 2)
-    rest += 4 * tiles.getGroup() * getRowSize(std::max(dim, valueDim));
+  int64_t rest = 4 * (getGroup() + 1) * dim * (hasTwice ? 2 : 1);
+  // Rows have no place among keys that are words, or are fewer or shorter.
+  int64_t ofRows = 4 * getGroup() * getRowSize(std::max(dim, valueDim));
+  auto haveRowsPlace = [&](int64_t number) {
+    return pair == 1 && valueDim <= dim && getGroup() <= number;
+  };
+  SmallVector<int64_t> numbers{keys};
+  if (keys == 0) {
+    // Multiples of the score rows of 32 and of 64 bytes, unless they are few.
+    constexpr int64_t ofBoth = 24;
+    numbers.clear();
+    for (int64_t count = scoreRows; count <= mostKeys; count += scoreRows)
+      if (pair == 2 || count < ofBoth || count % ofBoth == 0)
+        numbers.push_back(count);
+  }
   double least = std::numeric_limits<double>::infinity();
-  tiles.heads = 1;
-  tiles.queries = tiles.getGroup();
-  tiles.keys = tiles.scoreRows;
+  heads = 1;
+  queries = getGroup();
+  keys = numbers.front();
   // Packed keys serve all heads of a task, and so does a query's rotation.
-  for (int64_t heads : {4, 2, 1}) {
-    int64_t step = heads * tiles.getGroup();
-    for (int64_t queries = step; ratio % heads == 0 && queries <= mostQueries;
-         queries += step)
-      for (int64_t keys = tiles.scoreRows; keys <= mostKeys;
-           keys += tiles.scoreRows) {
-        double cost = 16.0 / queries + 1.0 / keys;
-        bool fits = queries * ofQuery + keys * ofKey + rest <= bytes;
-        if (!fits || cost >= least)
+  for (int64_t ofTask : {4, 2, 1}) {
+    int64_t step = ofTask * getGroup();
+    for (int64_t some = step; ratio % ofTask == 0 && some <= mostQueries;
+         some += step)
+      for (int64_t number : numbers) {
+        double cost = 16.0 / some + 1.0 / number;
+        int64_t size = some * ofQuery + number * ofKey + rest +
+                       (haveRowsPlace(number) ? 0 : ofRows);
+        if (size > bytes || cost >= least)
           continue;
         least = cost;
-        tiles.heads = heads;
-        tiles.queries = queries;
-        tiles.keys = keys;
+        heads = ofTask;
+        queries = some;
+        keys = number;
       }
   }
-  // After the number of keys is chosen, which decides the bits of results.
-  int64_t step = tiles.heads * tiles.getGroup();
-  int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
-  tiles.queries = std::max(queries / step, int64_t(1)) * step;
-  return tiles;
+}
+
+int64_t AttentionTiles::getMostStateSize(int64_t valueDim) const {
+  int64_t lanesOfKey = getQueryLanes(kSumLanes);
+  int64_t blocks = keyHeads * llvm::divideCeil(getQueriesPerHead(), lanesOfKey);
+  return blocks * (lanesOfKey * valueDim + 2 * kSumLanes);
 }
 
 void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
@@ -184,8 +218,8 @@ void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
   // reads the keys. Those of an entry of packed tokens are whole tasks of any
   // number.
   heads = ratio;
-  bool areSplit = tokens == 1 && ratio > lanes && !op.arePackedQueries();
-  for (int64_t most = lanes; areSplit && most > lanes / 2; --most)
+  bool areSplit = tokens == 1 && ratio > kSumLanes && !op.arePackedQueries();
+  for (int64_t most = kSumLanes; areSplit && most > kSumLanes / 2; --most)
     if (ratio % most == 0) {
       heads = most;
       break;
@@ -193,7 +227,7 @@ void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
   // Where the heads of a key stand side by side, as many of them as fit: the
   // memory is fast for whole rows only.
   if (areHeadsTogether(op) && heads == ratio &&
-      (tokens > 1 || ratio <= lanes)) {
+      (tokens > 1 || ratio <= kSumLanes)) {
     int64_t ofHead =
         static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * tokens * dim;
     int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
@@ -209,24 +243,24 @@ void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
   int64_t bytes =
       dim *
       getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  int64_t ofVector = lanes / getQueryLanes();
-  keys = ofVector *
-         std::clamp<int64_t>(kPageBytes / bytes / ofVector, 1, mostVectors);
+  int64_t step = getWeightSums();
+  keys = step * std::clamp<int64_t>(kPageBytes / bytes / step, 1, mostVectors);
 }
 
 int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  int64_t scores = keys * getQueryLanes();
-  int64_t floats = getBlocks() * getQueryLanes() * getRowSize(dim) +
-                   scores * (lanes / 2 + 1 + getBlocksPerHead()) +
-                   getStateSize(valueDim) * (mostParts > 1 ? 2 : 1);
+  int64_t lanesOfKey = getQueryLanes(kSumLanes);
+  int64_t blocks = llvm::divideCeil(getQueriesPerHead(), lanesOfKey);
+  int64_t floats = keyHeads * blocks * lanesOfKey * getRowSize(dim) +
+                   keys * lanesOfKey * (kSumLanes / 2 + 1 + blocks) +
+                   getMostStateSize(valueDim) * (mostParts > 1 ? 2 : 1);
   if (op.getKeyRotation() || op.getKeyNorm())
-    floats += alignTo(keys, scoreRows) * getRowSize(dim);
+    floats += alignTo(keys, 8) * getRowSize(dim);
   // A cosine and a sine of each channel, of a group's queries and of a key.
   if (op.getQueryRotation())
-    floats += 2 * getGroup() * dim;
+    floats += 2 * vectors * kSumLanes * dim;
   if (op.getKeyRotation())
     floats += 2 * dim;
   return 4 * floats;
@@ -243,7 +277,7 @@ void AttentionTiles::setParts(AttentionOp op) {
       cast<ShapedType>(op.getValue().getType()).getShape().back();
   mostParts = std::max<int64_t>(
       1, std::min(mostTasks / tasks,
-                  mostFloats / (tasks * getStateSize(valueDim))));
+                  mostFloats / (tasks * getMostStateSize(valueDim))));
 }
 
 void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
@@ -253,8 +287,8 @@ void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
     heads = count;
     keyHeads = ofKeys;
     queries = heads * tokens;
-    int64_t ofVector = lanes / getQueryLanes();
-    keys = std::max(keys / ofVector, int64_t(1)) * ofVector;
+    int64_t step = getWeightSums();
+    keys = std::max(keys / step, int64_t(1)) * step;
   };
   auto isTooMuch = [&] { return getDecodeBytes(op) > bytes; };
   // What costs least comes first: whole rows of heads, then parts for threads
@@ -275,8 +309,8 @@ void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
     if (isTooMuch())
       mostParts = 1;
   }
-  for (int64_t least = lanes / getQueryLanes(); keys > least && isTooMuch();)
-    keys -= least;
+  for (int64_t step = getWeightSums(); keys > step && isTooMuch();)
+    keys -= step;
 }
 
 /// Whether one can use the memory of the other.
@@ -394,13 +428,15 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
     if (tiles.mostParts > 1)
       mergedSums = allocate({numRows, valueDim});
     int64_t numScores = tiles.keys * tiles.getQueryLanes();
-    decodeProducts = allocate({numScores * tiles.lanes / 2});
+    decodeProducts = allocate({numScores * kSumLanes / 2});
     decodeScores = allocate({numScores});
     decodeWeights = allocate({tiles.getBlocksPerHead() * numScores});
-    decodeState = allocate({2 * tiles.getBlocks(), tiles.lanes});
+    decodeState =
+        allocate({tiles.getStateVectors() * tiles.getBlocks(), tiles.lanes});
     if (tiles.mostParts == 1)
       return;
-    mergedState = allocate({2 * tiles.getBlocks(), tiles.lanes});
+    mergedState =
+        allocate({tiles.getStateVectors() * tiles.getBlocks(), tiles.lanes});
     partials = scratch.allocate(builder, op, getSharedBytes(op) / 4,
                                 /*isShared=*/true);
     return;

@@ -41,6 +41,10 @@ namespace mlir::posenc {
 /// What a tile of the keys of few tokens takes.
 constexpr int64_t kPageBytes = 4096;
 
+/// Partial sums of a dot product or of a row's squares. The number decides the
+/// bits of the result, so it does not depend on the width of the vectors.
+constexpr int64_t kSumLanes = 16;
+
 /// From how many tokens on, up to how many, keys are read once for all of them.
 struct FewTokens {
   int64_t least, most;
@@ -53,7 +57,7 @@ struct AttentionTiles {
   /// Keys whose scores, and columns of values whose sums are in registers.
   int64_t scoreRows, valueColumns;
   /// Keys, and queries of all heads of a task.
-  int64_t keys, queries;
+  int64_t keys = 0, queries;
   /// Query heads of a task, and key heads.
   int64_t heads, keyHeads = 1;
   /// The fewest tokens of a task, where they are few; else 0.
@@ -79,21 +83,39 @@ struct AttentionTiles {
   bool hasKnownTokens() const { return leastTokens == getTokens(); }
   int64_t getHeadsPerKeyHead() const { return heads / keyHeads; }
   int64_t getQueriesPerHead() const { return queries / keyHeads; }
-  int64_t getQueryLanes() const {
-    int64_t most = getTokens() == 1 ? lanes : lanes / 2;
-    return std::min<int64_t>(
-        llvm::PowerOf2Ceil(getHeadsPerKeyHead() * leastTokens), most);
+  int64_t getQueryLanes() const { return getQueryLanes(lanes); }
+  /// How many partial sums of weights each query has: those of every n-th key.
+  /// The number decides the bits of the result.
+  int64_t getWeightSums() const { return kSumLanes / getQueryLanes(kSumLanes); }
+  /// In how many vectors the partial sums of weights are.
+  int64_t getSumVectors() const {
+    return getWeightSums() / (lanes / getQueryLanes());
   }
   int64_t getBlocksPerHead() const {
     return llvm::divideCeil(getQueriesPerHead(), getQueryLanes());
   }
   int64_t getBlocks() const { return keyHeads * getBlocksPerHead(); }
+  /// Vectors of the maximum and of the partial sums of weights of a block.
+  int64_t getStateVectors() const { return 1 + getSumVectors(); }
   /// Floats of the sums, maxima and totals of a task of few tokens.
   int64_t getStateSize(int64_t valueDim) const {
-    return getBlocks() * (getQueryLanes() * valueDim + 2 * lanes);
+    return getBlocks() *
+           (getQueryLanes() * valueDim + getStateVectors() * lanes);
   }
 
 private:
+  /// How many lanes of a vector with `count` lanes are queries of one key.
+  int64_t getQueryLanes(int64_t count) const {
+    int64_t most = getTokens() == 1 ? count : count / 2;
+    return std::min<int64_t>(
+        llvm::PowerOf2Ceil(getHeadsPerKeyHead() * leastTokens), most);
+  }
+  /// The most that getStateSize returns for any width of vectors.
+  int64_t getMostStateSize(int64_t valueDim) const;
+  /// Chooses heads, queries and, unless they are chosen, keys of a tile for
+  /// many tokens, so that it takes at most `bytes`.
+  void setPrefill(AttentionOp op, const VectorTarget &target, int64_t ratio,
+                  int64_t bytes);
   /// Sets what differs for few tokens.
   void setDecode(AttentionOp op, FewTokens few, int64_t ratio, int64_t dim);
   void setParts(AttentionOp op);

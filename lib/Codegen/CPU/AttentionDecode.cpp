@@ -60,6 +60,9 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       perHead(mulIndex(b, numTokens, code.tiles.getHeadsPerKeyHead())),
       endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()),
       areIntegers(canUseIntegers(op)) {
+  // Sums of integers are exact in any order.
+  if (!areIntegers)
+    parts = kSumLanes / lanes;
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
   if (code.tiles.hasKnownTokens() || code.tiles.getBlocksPerHead() == 1)
@@ -179,6 +182,12 @@ void Decode::prefetchBeside(Value memref, Value firstKey, Value row,
     prefetch(memref, at, createIndex(b, lane));
 }
 
+static Value createSum(ImplicitLocOpBuilder &b, Value x, Value y) {
+  if (getElementTypeOrSelf(x.getType()).isInteger())
+    return arith::AddIOp::create(b, x, y);
+  return arith::AddFOp::create(b, x, y);
+}
+
 SmallVector<Value> Decode::sumLanes(SmallVector<Value> vectors, size_t until) {
   // What moves between the parts of a vector that are 16 bytes comes last, when
   // there are few.
@@ -204,13 +213,31 @@ SmallVector<Value> Decode::sumLanes(SmallVector<Value> vectors, size_t until) {
     SmallVector<Value> next;
     for (size_t i = 0; i < vectors.size(); i += 2) {
       Value x = vectors[i], y = vectors[i + 1];
-      next.push_back(
-          arith::AddFOp::create(b, vector::ShuffleOp::create(b, x, y, low),
-                                vector::ShuffleOp::create(b, x, y, high)));
+      next.push_back(createSum(b, vector::ShuffleOp::create(b, x, y, low),
+                               vector::ShuffleOp::create(b, x, y, high)));
     }
     vectors = std::move(next);
   }
   return vectors;
+}
+
+Value Decode::sumParts(ArrayRef<Value> vectors) {
+  // The same tree for any width of vectors: neighbours 2 lanes apart have been
+  // added, those 1, 8 and 4 lanes apart follow. The last two may be in vectors
+  // of different parts.
+  SmallVector<SmallVector<Value>> sums;
+  for (size_t size = vectors.size() / parts; !vectors.empty();
+       vectors = vectors.drop_front(size))
+    sums.push_back(sumLanes(llvm::to_vector(vectors.take_front(size)),
+                            /*until=*/parts == 1 ? 1 : lanes / 4));
+  while (sums.size() > 1) {
+    size_t half = sums.size() / 2;
+    for (size_t i = 0; i < half; ++i)
+      for (auto [sum, other] : llvm::zip_equal(sums[i], sums[half + i]))
+        sum = createSum(b, sum, other);
+    sums.truncate(half);
+  }
+  return sumLanes(sums.front(), /*until=*/1).front();
 }
 
 /// Combines the lanes of all keys, for each query.
@@ -282,9 +309,9 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
   int64_t step = hasLines ? kLineBytes / getElementBytes(op.getKey()) : lanes;
   // Split vectors come in pairs.
   int64_t vectors = std::max<int64_t>(step / lanes, 1);
-  bool inPairs = areIntegers || (!arePacked && areSplit(op.getKey(), code.dim));
+  bool inPairs = areIntegers || areKeysSplit();
   vectors = inPairs ? 2 : 1;
-  step = std::max(step, vectors * lanes);
+  step = std::max(step, parts * vectors * lanes);
   Value beside = code.tiles.keyHeads == 1
                      ? moveToPage(op.getValue(), firstKey, getKeyHead(block),
                                   /*isNext=*/false)
@@ -298,7 +325,7 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                        ? moveToPage(op.getKey(), firstKey, getKeyHead(block),
                                     /*isNext=*/true)
                        : Value();
-  createLoop(b, zero, count, keys, [&](Value row) {
+  createLoop(b, zero, getEndOfRows(count, isWhole), keys, [&](Value row) {
     SmallVector<Value> rows;
     SmallVector<SmallVector<Value>> places;
     for (int64_t i = 0; i < keys; ++i) {
@@ -308,11 +335,12 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
       places.push_back(
           getRow(firstKey, rows[i], getKeyHead(block), /*isNext=*/false));
     }
-    auto multiply = [&](Value first, ValueRange sums) {
+    auto multiply = [&](Value first, ValueRange sums, int64_t part) {
       if (areIntegers)
         return multiplyIntegers(block, places, first, step, sums);
       SmallVector<Value> next(sums);
-      for (int64_t j = 0; j < step; j += vectors * lanes) {
+      int64_t size = vectors * lanes;
+      for (int64_t j = part * size; j < step; j += parts * size) {
         Value d = addIndex(b, first, j);
         SmallVector<SmallVector<Value>> loaded;
         for (int64_t i = 0; i < keys; ++i) {
@@ -322,14 +350,14 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                                : load(op.getKey(), places[i], d, vectors));
         }
         // Each vector of a query serves all keys, and then no more.
-        for (int64_t part = 0; part < vectors; ++part)
+        for (int64_t v = 0; v < vectors; ++v)
           for (int64_t q = 0; q < queries; ++q) {
             Value query = loadVector(
                 b, type, code.rows,
-                {getRowOfQuery(block, q), addIndex(b, d, part * lanes)});
+                {getRowOfQuery(block, q), addIndex(b, d, v * lanes)});
             for (int64_t i = 0; i < keys; ++i) {
               Value &sum = next[i * queries + q];
-              sum = math::FmaOp::create(b, loaded[i][part], query, sum);
+              sum = math::FmaOp::create(b, loaded[i][v], query, sum);
             }
           }
       }
@@ -342,26 +370,39 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
     int64_t segments =
         hasLines ? std::max<int64_t>(numLines / mostLines, 1) : 1;
     segments = std::gcd(std::gcd(code.dim / step, segments), keys);
-    SmallVector<Value> products = start;
-    for (int64_t i = 0; i < segments; ++i) {
-      for (int64_t j = 0; hasLines && j < keys / segments; ++j) {
-        Value mine = rows[i * keys / segments + j];
-        prefetchBeside(beside, firstKey, mine, count, block, /*isNext=*/false);
-        for (uint64_t n = 0; n < numBefore; ++n)
-          prefetchBeside(nextKeys, firstKey, mine, count, block,
-                         /*isNext=*/true);
+    int64_t slots = parts * segments, number = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      SmallVector<Value> products = start;
+      for (int64_t i = 0; i < segments; ++i) {
+        int64_t slot = part * segments + i;
+        for (int64_t j = keys * slot / slots;
+             hasLines && j < keys * (slot + 1) / slots; ++j) {
+          prefetchBeside(beside, firstKey, rows[j], count, block,
+                         /*isNext=*/false);
+          for (uint64_t n = 0; n < numBefore; ++n)
+            prefetchBeside(nextKeys, firstKey, rows[j], count, block,
+                           /*isNext=*/true);
+        }
+        int64_t size = code.dim / segments;
+        products = createRolledLoop(
+            b, createIndex(b, i * size), createIndex(b, (i + 1) * size), step,
+            products,
+            [&](Value d, ValueRange sums) { return multiply(d, sums, part); });
       }
-      int64_t size = code.dim / segments;
-      products = createRolledLoop(b, createIndex(b, i * size),
-                                  createIndex(b, (i + 1) * size), step,
-                                  products, multiply);
+      for (Value sum : sumLanes(products, lanes / 2))
+        storeVector(b, vector::BitCastOp::create(b, type, sum),
+                    code.decodeProducts, getProduct(row, number++));
     }
-    if (areIntegers)
-      for (Value &product : products)
-        product = arith::SIToFPOp::create(b, type, product);
-    for (auto [i, sum] : llvm::enumerate(sumLanes(products, lanes / 2)))
-      storeVector(b, sum, code.decodeProducts, getProduct(row, i));
   });
+}
+
+Value Decode::getEndOfRows(Value count, bool isWhole) {
+  int64_t step = code.tiles.getWeightSums();
+  if (isWhole || step == keys)
+    return count;
+  Value size = createIndex(b, step);
+  return b.createOrFold<arith::MulIOp>(
+      b.createOrFold<arith::CeilDivUIOp>(count, size), size);
 }
 
 Value Decode::loadScales(Value scales, Value firstKey, Value row, Value count,
@@ -385,12 +426,17 @@ Value Decode::loadScales(Value scales, Value firstKey, Value row, Value count,
 void Decode::emitScores(Value firstKey, Value count, bool isWhole,
                         Value block) {
   Value factors = areIntegers ? loadIntegerFactors(block) : Value();
-  createLoop(b, createIndex(b, 0), count, keys, [&](Value row) {
+  VectorType ofSums = areIntegers ? type.clone(b.getI32Type()) : type;
+  Value end = getEndOfRows(count, isWhole);
+  createLoop(b, createIndex(b, 0), end, keys, [&](Value row) {
     SmallVector<Value> sums;
-    for (int64_t i = 0; i < lanes / 2; ++i)
-      sums.push_back(
-          loadVector(b, type, code.decodeProducts, getProduct(row, i)));
-    Value score = sumLanes(sums, 1).front();
+    for (int64_t i = 0; i < parts * lanes / 2; ++i)
+      sums.push_back(vector::BitCastOp::create(
+          b, ofSums,
+          loadVector(b, type, code.decodeProducts, getProduct(row, i))));
+    Value score = sumParts(sums);
+    if (areIntegers)
+      score = arith::SIToFPOp::create(b, type, score);
     // Rows that are normed or rotated have been multiplied before.
     if (op.getKeyScales() && !arePacked)
       score = arith::MulFOp::create(
@@ -438,63 +484,96 @@ std::pair<Value, Value> Decode::emitWeight(Value firstKey, Value row,
 }
 
 void Decode::emitWeights(Value firstKey, Value count, Value block) {
-  Value zero = createIndex(b, 0);
-  SmallVector<Value> atMaximum{mulIndex(b, block, 2), zero};
-  SmallVector<Value> atTotal{addIndex(b, mulIndex(b, block, 2), 1), zero};
+  Value zero = createIndex(b, 0), first = getState(block);
+  SmallVector<Value> atMaximum{first, zero};
   Value before = loadVector(b, type, code.decodeState, atMaximum);
+  SmallVector<Value> start(code.tiles.getStateVectors(),
+                           createSplat(b, type, 0));
+  start.front() = before;
+  // The maximum of the scores, and the partial sums of weights.
   ValueRange tile = createLoop(
-      b, zero, count, keys, {before, createSplat(b, type, 0)},
+      b, zero, count, code.tiles.getWeightSums(), start,
       [&](Value row, ValueRange carried) {
-        auto [score, weight] = emitWeight(firstKey, row, count, before, block);
-        return SmallVector<Value>{createMax(b, score, carried[0]),
-                                  arith::AddFOp::create(b, carried[1], weight)};
+        SmallVector<Value> next(carried);
+        for (auto [i, sum] : llvm::enumerate(llvm::drop_begin(next))) {
+          auto [score, weight] = emitWeight(
+              firstKey, addIndex(b, row, i * keys), count, before, block);
+          next.front() = createMax(b, score, next.front());
+          sum = arith::AddFOp::create(b, sum, weight);
+        }
+        return next;
       });
   Value isLarger =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, tile[0], before);
   Value isAnyLarger =
       vector::ReductionOp::create(b, vector::CombiningKind::OR, isLarger);
-  auto sum = scf::IfOp::create(b, type, isAnyLarger, /*withElseRegion=*/true);
+  SmallVector<Type> types(code.tiles.getSumVectors(), type);
+  auto sums = scf::IfOp::create(b, types, isAnyLarger, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(sum.elseBlock());
-    scf::YieldOp::create(b, tile[1]);
-    b.setInsertionPointToStart(sum.thenBlock());
+    b.setInsertionPointToStart(sums.elseBlock());
+    scf::YieldOp::create(b, tile.drop_front());
+    b.setInsertionPointToStart(sums.thenBlock());
     scf::YieldOp::create(
         b, changeMaximum(before, tile[0], firstKey, count, block));
   }
-  Value total = loadVector(b, type, code.decodeState, atTotal);
-  storeVector(b, arith::AddFOp::create(b, total, sum.getResult(0)),
-              code.decodeState, atTotal);
+  for (auto [i, sum] : llvm::enumerate(sums.getResults())) {
+    SmallVector<Value> at{addIndex(b, first, 1 + i), zero};
+    Value total = loadVector(b, type, code.decodeState, at);
+    storeVector(b, arith::AddFOp::create(b, total, sum), code.decodeState, at);
+  }
 }
 
-Value Decode::changeMaximum(Value before, Value maxima, Value firstKey,
-                            Value count, Value block) {
-  Value zero = createIndex(b, 0);
+SmallVector<Value> Decode::changeMaximum(Value before, Value maxima,
+                                         Value firstKey, Value count,
+                                         Value block) {
+  Value zero = createIndex(b, 0), first = getState(block);
   Value maximum =
       acrossKeys(maxima, [&](Value x, Value y) { return createMax(b, x, y); });
-  SmallVector<Value> atMaximum{mulIndex(b, block, 2), zero};
-  SmallVector<Value> atTotal{addIndex(b, mulIndex(b, block, 2), 1), zero};
-  storeVector(b, maximum, code.decodeState, atMaximum);
+  storeVector(b, maximum, code.decodeState, {first, zero});
   Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
   auto scale = [&](Value memory, ValueRange at, Value by) {
     Value sum = loadVector(b, type, memory, at);
     storeVector(b, arith::MulFOp::create(b, sum, by), memory, at);
   };
-  scale(code.decodeState, atTotal, factor);
+  for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
+    scale(code.decodeState, {addIndex(b, first, i), zero}, factor);
   for (int64_t q = 0; q < queries; ++q) {
     Value by = ofQuery(factor, q);
     createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
       scale(code.decodeSums, {getRowOfQuery(block, q), d}, by);
     });
   }
-  ValueRange sum = createRolledLoop(
-      b, zero, count, keys, createSplat(b, type, 0),
-      [&](Value row, ValueRange sums) {
-        Value weight = emitWeight(firstKey, row, count, maximum, block).second;
-        return SmallVector<Value>{
-            arith::AddFOp::create(b, sums.front(), weight)};
-      });
-  return sum.front();
+  SmallVector<Value> start(code.tiles.getSumVectors(), createSplat(b, type, 0));
+  return createRolledLoop(b, zero, count, code.tiles.getWeightSums(), start,
+                          [&](Value row, ValueRange carried) {
+                            SmallVector<Value> next(carried);
+                            for (auto [i, sum] : llvm::enumerate(next))
+                              sum = arith::AddFOp::create(
+                                  b, sum,
+                                  emitWeight(firstKey,
+                                             addIndex(b, row, i * keys), count,
+                                             maximum, block)
+                                      .second);
+                            return next;
+                          });
+}
+
+Value Decode::sumWeights(Value state, Value block) {
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, x, y);
+  };
+  SmallVector<Value> sums;
+  for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
+    sums.push_back(acrossKeys(
+        loadVector(b, type, state,
+                   {addIndex(b, getState(block), i), createIndex(b, 0)}),
+        add));
+  // Neighbours first, as within a vector.
+  for (; sums.size() > 1; sums.truncate(sums.size() / 2))
+    for (size_t i = 0; i < sums.size(); i += 2)
+      sums[i / 2] = add(sums[i], sums[i + 1]);
+  return sums.front();
 }
 
 void Decode::emitValues(Value firstKey, Value count, bool isWhole,

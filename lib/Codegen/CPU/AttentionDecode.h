@@ -60,9 +60,13 @@ private:
   /// or a row of the next keys. `isNext` is for the next tile.
   void prefetchBeside(Value memref, Value firstKey, Value row, Value count,
                       Value block, bool isNext);
-  /// The lanes of as many vectors as there are lanes added up, until so many
-  /// vectors are left: one has the sum of each. Takes up what is half done.
+  /// Adds up the lanes of each of `lanes` vectors, halving their number in each
+  /// step until `until` vectors are left; the only one has in each lane the sum
+  /// of one of them. Takes up what is half done.
   SmallVector<Value> sumLanes(SmallVector<Value> vectors, size_t until);
+  /// Sums of dot products, one in each lane, of the vectors that sumLanes left:
+  /// for each of `parts` parts of the channels `lanes / 2` of them.
+  Value sumParts(ArrayRef<Value> vectors);
   Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
   Value ofQuery(Value vector, int64_t query) {
     return broadcast(b, type, vector::ExtractOp::create(b, vector, query));
@@ -83,9 +87,19 @@ private:
                                       ValueRange sums);
   /// Products with the keys of a tile, added up across lanes in the first step.
   void emitProducts(Value firstKey, Value count, bool isWhole, Value block);
+  /// The end of the rows for which products, scores and weights are computed.
+  Value getEndOfRows(Value count, bool isWhole);
   Value getProduct(Value row, int64_t i) {
-    return addIndex(b, mulIndex(b, row, queries * lanes / 2), i * lanes);
+    return addIndex(b, mulIndex(b, row, queries * parts * lanes / 2),
+                    i * lanes);
   }
+  /// Where the maxima of a block are in the state; behind them are the vectors
+  /// of its partial sums of weights.
+  Value getState(Value block) {
+    return mulIndex(b, block, code.tiles.getStateVectors());
+  }
+  /// The sums of weights of a block's queries, each in all lanes of the query.
+  Value sumWeights(Value state, Value block);
   void emitScores(Value firstKey, Value count, bool isWhole, Value block);
   /// Whether lanes are of keys that there are and that the token sees, by their
   /// places.
@@ -106,9 +120,9 @@ private:
   /// Makes weights of the scores and adds them to the totals.
   void emitWeights(Value firstKey, Value count, Value block);
   /// The weights anew, for a maximum that was `before` and is now one of those
-  /// in the lanes of a query; returns their sum.
-  Value changeMaximum(Value before, Value maxima, Value firstKey, Value count,
-                      Value block);
+  /// in the lanes of a query; returns their partial sums.
+  SmallVector<Value> changeMaximum(Value before, Value maxima, Value firstKey,
+                                   Value count, Value block);
   void emitValues(Value firstKey, Value count, bool isWhole, Value block);
   void forEachBlock(function_ref<void(Value block)> body);
   void forEachBlockOf(Value keyHead, function_ref<void(Value block)> body);
@@ -149,6 +163,10 @@ private:
   Value getPart(Value number, int64_t size);
   /// Whether vectors of bf16 are split into even and odd elements, not halves.
   bool areSplit(Value memref, int64_t dim) const;
+  bool areKeysSplit() {
+    return !arePacked && areSplit(op.getKey(), code.dim) &&
+           code.dim % (2 * parts * lanes) == 0;
+  }
   /// Where the sums of a part that is left at `place` are.
   Value getSum(Value place, Value row, Value d);
 
@@ -159,6 +177,9 @@ private:
   VectorType type;
   /// Queries that are in a vector of scores, with some that are none, and keys.
   int64_t lanes, queries, keys;
+  /// Each product has `parts * lanes` partial sums: those of as many channels
+  /// side by side.
+  int64_t parts = 1;
   /// Tokens, and queries of a key head.
   Value numTokens, perHead;
   /// Blocks of a key head, and 2^32 divided by them; null where they are known.

@@ -24,7 +24,7 @@ void Decode::emitQueries(const AttentionRows &rows) {
   double factor =
       op.getScoreScale() * (code.hasOwnScores() ? 1 : llvm::numbers::log2e);
   Value scale = createSplat(b, type, factor);
-  bool split = !arePacked && areSplit(op.getKey(), code.dim);
+  bool split = areKeysSplit();
   int64_t vectors = split ? 2 : 1;
   SmallVector<int64_t> even, odd;
   for (int64_t i = 0; i < lanes; ++i) {
@@ -132,9 +132,11 @@ void Decode::start(Value isFirst) {
       if (isFirst)
         total = arith::SelectOp::create(b, isFirst, total, none);
     }
-    Value row = mulIndex(b, block, 2);
+    Value row = getState(block);
     storeVector(b, maximum, code.decodeState, {row, zero});
-    storeVector(b, total, code.decodeState, {addIndex(b, row, 1), zero});
+    for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
+      storeVector(b, i == 1 ? total : none, code.decodeState,
+                  {addIndex(b, row, i), zero});
     for (int64_t q = 0; q < queries; ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         storeVector(b, none, code.decodeSums, {getRowOfQuery(block, q), d});
@@ -164,13 +166,8 @@ void Decode::finishBlock(Value block) {
   bool isMerged = code.tiles.mostParts > 1;
   Value state = isMerged ? code.mergedState : code.decodeState;
   Value sums = isMerged ? code.mergedSums : code.decodeSums;
-  Value row = mulIndex(b, block, 2);
-  Value maximum = loadVector(b, type, state, {row, zero});
-  Value total =
-      acrossKeys(loadVector(b, type, state, {addIndex(b, row, 1), zero}),
-                 [&](Value x, Value y) -> Value {
-                   return arith::AddFOp::create(b, x, y);
-                 });
+  Value maximum = loadVector(b, type, state, {getState(block), zero});
+  Value total = sumWeights(state, block);
   Value sinks =
       op.getSinks() && op.getLogSumInit() ? loadSinks(block) : Value();
   AttentionResult result = emitResult(b, maximum, total, sinks);

@@ -25,7 +25,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 Value Decode::getSum(Value place, Value row, Value d) {
-  int64_t states = 2 * code.tiles.getBlocks() * lanes;
+  int64_t states =
+      code.tiles.getStateVectors() * code.tiles.getBlocks() * lanes;
   Value at = addIndex(b, mulIndex(b, row, code.valueDim), states);
   return addIndex(b, place, addIndex(b, at, d));
 }
@@ -33,10 +34,11 @@ Value Decode::getSum(Value place, Value row, Value d) {
 void Decode::startMerged() {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
   forEachBlock([&](Value block) {
-    Value row = mulIndex(b, block, 2);
+    Value row = getState(block);
     storeVector(b, createSplat(b, type, -FLT_MAX), code.mergedState,
                 {row, zero});
-    storeVector(b, none, code.mergedState, {addIndex(b, row, 1), zero});
+    for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
+      storeVector(b, none, code.mergedState, {addIndex(b, row, i), zero});
     for (int64_t q = 0; q < getQueriesPerBlock(); ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         storeVector(b, none, code.mergedSums, {getRowOfQuery(block, q), d});
@@ -47,7 +49,7 @@ void Decode::startMerged() {
 void Decode::merge(Value place) {
   Value zero = createIndex(b, 0);
   forEachBlock([&](Value block) {
-    Value row = mulIndex(b, block, 2), next = addIndex(b, row, 1);
+    Value row = getState(block);
     auto loadState = [&](Value at) {
       return place ? loadVector(b, type, code.partials,
                                 addIndex(b, place, mulIndex(b, at, lanes)))
@@ -63,9 +65,12 @@ void Decode::merge(Value place) {
                                  arith::MulFOp::create(b, mySum, myBy));
     };
     storeVector(b, maximum, code.mergedState, {row, zero});
-    Value total = loadVector(b, type, code.mergedState, {next, zero});
-    storeVector(b, combine(total, factor, loadState(next), myFactor),
-                code.mergedState, {next, zero});
+    for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i) {
+      Value next = addIndex(b, row, i);
+      Value total = loadVector(b, type, code.mergedState, {next, zero});
+      storeVector(b, combine(total, factor, loadState(next), myFactor),
+                  code.mergedState, {next, zero});
+    }
     for (int64_t q = 0; q < getQueriesPerBlock(); ++q) {
       Value by = ofQuery(factor, q), myBy = ofQuery(myFactor, q);
       Value at = getRowOfQuery(block, q);
@@ -83,8 +88,8 @@ void Decode::merge(Value place) {
 void Decode::store(Value place) {
   Value zero = createIndex(b, 0);
   forEachBlock([&](Value block) {
-    for (int64_t i : {0, 1}) {
-      Value row = addIndex(b, mulIndex(b, block, 2), i);
+    for (int64_t i = 0; i < code.tiles.getStateVectors(); ++i) {
+      Value row = addIndex(b, getState(block), i);
       storeVector(b, loadVector(b, type, code.decodeState, {row, zero}),
                   code.partials, addIndex(b, place, mulIndex(b, row, lanes)));
     }

@@ -115,20 +115,16 @@ static void copyRow(OpBuilder &builder, Location loc, Value from,
   }
 }
 
-/// How many partial sums a sum of squares has. The number decides the result's
-/// bits, so that it is the same for all targets.
-static constexpr int64_t kSquareSums = 16;
-
 /// Adds the squares of a row's channels to the partial sums.
 Value AttentionRows::emitSquareSum(ImplicitLocOpBuilder &builder, Value tensor,
                                    ValueRange row, int64_t dim,
                                    Value sums) const {
   Location loc = builder.getLoc();
-  for (int64_t first = 0; first < dim; first += kSquareSums) {
-    int64_t length = std::min(kSquareSums, dim - first);
+  for (int64_t first = 0; first < dim; first += kSumLanes) {
+    int64_t length = std::min(kSumLanes, dim - first);
     Value x =
         loadF32(builder, loc, tensor, row, createIndex(builder, first), length);
-    if (length < kSquareSums)
+    if (length < kSumLanes)
       x = vector::InsertStridedSliceOp::create(
           builder, x, createSplat(builder, cast<VectorType>(sums.getType()), 0),
           ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
@@ -141,7 +137,7 @@ Value AttentionRows::emitSquareSum(ImplicitLocOpBuilder &builder, Value tensor,
 /// token.
 Value AttentionRows::emitNormFactor(ImplicitLocOpBuilder &builder, Value tensor,
                                     ValueRange at, int64_t dim) const {
-  auto type = VectorType::get({kSquareSums}, builder.getF32Type());
+  auto type = VectorType::get({kSumLanes}, builder.getF32Type());
   Value sums = createSplat(builder, type, 0);
   if (normedHeads == 1)
     sums = emitSquareSum(builder, tensor, at, dim, sums);
@@ -153,7 +149,7 @@ Value AttentionRows::emitNormFactor(ImplicitLocOpBuilder &builder, Value tensor,
           row[headDim] = head;
           return {emitSquareSum(builder, tensor, row, dim, carried[0])};
         })[0];
-  for (int64_t half = kSquareSums / 2; half > 0; half /= 2) {
+  for (int64_t half = kSumLanes / 2; half > 0; half /= 2) {
     auto take = [&](int64_t first) -> Value {
       return vector::ExtractStridedSliceOp::create(
           builder, sums, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{half},

@@ -318,6 +318,7 @@ class Generator:
             swap(logs, 2)[rows], swap(log_err, 2)[rows] = log.ref, log.err
         relative = attention_model.RELATIVE[kind]
         f.notes["sums"] = True
+        f.notes["dots"] = kind is BF16
         f.give(f.result(kind, out_shape, Value(kind, ref, err, relative), names[0]))
         if wants_logs:
             f.give(f.result(sums_of(kind), out_shape[:-1],
