@@ -137,7 +137,7 @@ if config.host_processor in ("x86_64", "AMD64"):
         if "avx512vl" in flags:
             config.available_features.add("avx512")
         # A kernel for a CPU that this one is not must refuse to run.
-        if "avx512_bf16" not in flags:
+        if not {"avx512_bf16", "avx512_vnni"} <= flags:
             config.available_features.add("no-avx512bf16")
     except OSError:
         pass

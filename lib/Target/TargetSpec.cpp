@@ -93,12 +93,13 @@ static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 
 static constexpr StringRef kPrefer256 = "prefer-256-bit";
 
-/// Each has what those before it have.
+/// Each has what those before it have. Every CPU with AVX512-BF16 has
+/// AVX512-VNNI, so code for the one uses the other, and entries check for both.
 static const Level kX86Levels[] = {
     {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
     {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false},
-    {"x86-64-v4", "+avx512bf16", kBF16Features, kCpuFeatureAvx512Bf16, 64,
-     true}};
+    {"x86-64-v4", "+avx512bf16,+avx512vnni", kBF16Features,
+     kCpuFeatureAvx512Bf16, 64, true}};
 
 /// Puts the highest level whose features are all there into `spec`; false if
 /// there is none.
@@ -147,14 +148,17 @@ static llvm::Expected<std::string> nameHost() {
     return (getHostArch() + ":" + cpu).str();
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   TargetSpec host;
-  if (!setX86Level(host, [&](StringRef name) { return features.lookup(name); }))
+  bool hasVnni = features.lookup("avx512vnni");
+  if (!setX86Level(host, [&](StringRef name) {
+        return features.lookup(name) && (name != "avx512bf16" || hasVnni);
+      }))
     return makeFloorError("host");
   llvm::Expected<TargetSpec> named = TargetSpec::parse("x86-64:" + cpu);
   if (named && named->cpuFeatures == host.cpuFeatures)
     return named->name;
   // A virtual machine may hide features of the CPU that it names.
   llvm::consumeError(named.takeError());
-  return "x86-64:" + host.cpu + host.features;
+  return "x86-64:" + host.cpu + (host.hasBF16Conversion ? "+avx512bf16" : "");
 }
 
 llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {

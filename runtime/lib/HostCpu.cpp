@@ -13,7 +13,11 @@ using namespace posenc::runtime;
 #if defined(__x86_64__)
 /// True also for a name that is not in the table.
 static bool hostHas(const std::string &feature) {
-  // The built-in takes literals only.
+  // Code for CPUs with AVX512-BF16 uses AVX512-VNNI, too.
+  if (feature == "avx512bf16")
+    return __builtin_cpu_supports("avx512bf16") &&
+           __builtin_cpu_supports("avx512vnni");
+    // The built-in takes literals only.
 #define POSENC_FEATURE(NAME)                                                   \
   if (feature == NAME)                                                         \
     return __builtin_cpu_supports(NAME) != 0;
@@ -30,7 +34,6 @@ static bool hostHas(const std::string &feature) {
   POSENC_FEATURE("avx512dq")
   POSENC_FEATURE("avx512vl")
   POSENC_FEATURE("avx512vnni")
-  POSENC_FEATURE("avx512bf16")
   POSENC_FEATURE("avx512fp16")
 #undef POSENC_FEATURE
   return true;

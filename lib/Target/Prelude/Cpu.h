@@ -54,8 +54,9 @@ static int64_t findCpuFeatures(void) {
   if ((found & 1) && (low & 0xe6) == 0xe6 && (b & v4Wanted) == v4Wanted)
     found |= 2;
   unsigned leaf7 = a;
-  if ((found & 2) && leaf7 >= 1 && POSENC_CPUID(7, 1, &a, &b, &c, &d) &&
-      (a & bit_AVX512BF16))
+  int hasVnni = (c & bit_AVX512VNNI) != 0;
+  if ((found & 2) && hasVnni && leaf7 >= 1 &&
+      POSENC_CPUID(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16))
     found |= 4;
   return found;
 }

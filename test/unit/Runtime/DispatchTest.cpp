@@ -161,7 +161,8 @@ TEST(Dispatch, RefusesAnotherProcessor) {
                                        __builtin_cpu_supports("avx512fp16")},
       {"\"x86-64:x86-64-v4+avx512bf16\",\"cuda:sm_90\"",
        __builtin_cpu_supports("x86-64-v4") &&
-           __builtin_cpu_supports("avx512bf16")},
+           __builtin_cpu_supports("avx512bf16") &&
+           __builtin_cpu_supports("avx512vnni")},
   };
   for (const auto &item : cases) {
     Library library =

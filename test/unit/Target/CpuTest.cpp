@@ -21,6 +21,7 @@ struct FakeCpu {
   bool hasAvx512, hasBF16;
   unsigned savedState; ///< XCR0
   unsigned highestLeaf = 0xd;
+  bool hidesVnni = false;
 };
 const FakeCpu *cpu;
 } // namespace
@@ -52,6 +53,7 @@ static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,
     if (cpu->hasAvx512)
       *b |= bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ |
             bit_AVX512VL;
+    *c = cpu->hasBF16 && !cpu->hidesVnni ? bit_AVX512VNNI : 0;
   } else if (leaf == 7) {
     *a = cpu->hasBF16 ? bit_AVX512BF16 : 0;
   } else if (leaf == 0x80000001) {
@@ -78,6 +80,13 @@ const FakeCpu kSapphireRapids = {kIntel, 0x000806f8, true, true, kAvx512State};
 /// Virtual machines that hide what the CPU has.
 const FakeCpu kTurinWithoutAvx512 = {kAmd, 0x00b00f21, false, false, kAvxState};
 const FakeCpu kGenoaWithoutState = {kAmd, 0x00a10f11, true, true, kAvxState};
+const FakeCpu kGenoaWithoutVnni = {kAmd,
+                                   0x00a10f11,
+                                   true,
+                                   true,
+                                   kAvx512State,
+                                   /*highestLeaf=*/0xd,
+                                   /*hidesVnni=*/true};
 const FakeCpu kOld = {kIntel,           0x000206a7, false, false, kAvxState,
                       /*highestLeaf=*/1};
 
@@ -137,6 +146,8 @@ TEST(CpuTest, Features) {
   EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4});
   cpu = &kGenoaWithoutState;
   EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3});
+  cpu = &kGenoaWithoutVnni;
+  EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4});
   cpu = &kOld;
   EXPECT_EQ(findCpuFeatures(), 0);
 }
