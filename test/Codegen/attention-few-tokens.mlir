@@ -50,7 +50,7 @@ func.func @any(%q: memref<?x16x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref
 // CHECK-LABEL: func.func @one
 // CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<16384xf32>
 // CHECK: %[[ONE:.*]] = arith.cmpi {{.*}}, %c0 : index
-// CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c6 : index
+// CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c30 : index
 // CHECK: scf.forall
 // CHECK: scf.if %[[ONE]] {
 // CHECK: } else {
@@ -85,19 +85,20 @@ func.func @same(%q: memref<?x?x2x64xf32>, %k: memref<?x?x2x64xf32>, %p: memref<?
 // CHECK-LABEL: func.func @packed
 // CHECK: scf.forall (%[[HEADS:.*]], %[[TILE:.*]]) in (2, %{{.*}}) {
 // CHECK: scf.while
-// CHECK: %[[HASTOKENS:.*]] = arith.cmpi sgt, %[[COUNT:.*]], %c0
+// CHECK: %[[HASTOKENS:.*]] = arith.cmpi sgt, %{{.*}}, %c0
 // CHECK: scf.if %[[HASTOKENS]] {
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0
-// CHECK: %[[LESS:.*]] = arith.addi %[[COUNT]], %c-1
-// CHECK: arith.cmpi ule, %[[LESS]], %c0
-// CHECK: %[[ONE:.*]] = arith.andi %[[FIRST]]
+// CHECK: %[[LESS:.*]] = arith.addi %[[ALL:.*]], %c-1
+// CHECK: %[[ONE:.*]] = arith.cmpi ule, %[[LESS]], %c0
 // CHECK: scf.if %[[ONE]] {
 // CHECK: %[[NUMBER:.*]] = arith.remui %[[HEADS]], %c2
 // CHECK: %[[TURN:.*]] = arith.remui %[[TILE]], %c2
-// CHECK: arith.cmpi eq, %[[NUMBER]], %[[TURN]]
+// CHECK: %[[ISTURN:.*]] = arith.cmpi eq, %[[NUMBER]], %[[TURN]]
+// CHECK: %[[MINE:.*]] = arith.andi %[[FIRST]], %[[ISTURN]]
+// CHECK: scf.if %[[MINE]] {
 // CHECK: } else {
-// CHECK: arith.addi %[[COUNT]], %c-2
-// CHECK: arith.andi %[[FIRST]]
+// CHECK: %[[MORE:.*]] = arith.addi %[[ALL]], %c-2
+// CHECK: arith.cmpi ule, %[[MORE]], %c30
 // CHECK: } else {
 // CHECK: scf.for {{.*}} step %c96
 func.func @packed(%q: memref<?x2x64xf32>, %k: memref<?x2x64xf32>, %c: memref<?xi32>, %d: memref<?xi32>, %o: memref<?x2x64xf32>) {

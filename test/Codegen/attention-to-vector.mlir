@@ -374,9 +374,9 @@ func.func @few_rows(%q: memref<?x4x16x64xf32>, %k: memref<?x?x8x64xf32>, %v: mem
 // CHECK-NOT: prefetch
 // CHECK: scf.forall
 // CHECK: arith.minsi %{{.*}}, %c96
-func.func @many(%q: memref<?x16x9x64xf32>, %k: memref<?x8x?x64xf32>, %v: memref<?x8x?x64xf32>) {
+func.func @many(%q: memref<?x16x33x64xf32>, %k: memref<?x8x?x64xf32>, %v: memref<?x8x?x64xf32>) {
   posenc.attention query_layout = head_major key_layout = head_major
-    ins(%q, %k, %v : memref<?x16x9x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%q : memref<?x16x9x64xf32>)
+    ins(%q, %k, %v : memref<?x16x33x64xf32>, memref<?x8x?x64xf32>, memref<?x8x?x64xf32>) outs(%q : memref<?x16x33x64xf32>)
   return
 }
 

@@ -398,10 +398,13 @@ const Fault kSharedPartsFaults[] = {
     {"FirstDropped",
      "scf.for %* = %c0 to %* step %c1 { %* = arith.muli %*, %c8 : index",
      "scf.for %$0 = %c1 to %$1 step %c1 {\n%$2 = arith.muli %$3, %c8 : index"},
-    {"OnePlace", "arith.addi %*, %* : index %* = arith.muli %*, %c272",
-     "arith.addi %$0, %c0 : index\n%$2 = arith.muli %$3, %c272"},
-    {"PlaceOfSums", "arith.addi %*, %c16 : index %* = arith.addi",
-     "arith.addi %$0, %c8 : index\n%$1 = arith.addi"},
+    {"OnePlace", "arith.addi %*, %* : index %* = arith.muli %*, %c280",
+     "arith.addi %$0, %c0 : index\n%$2 = arith.muli %$3, %c280"},
+    {"PlaceOfSums",
+     "arith.addi %*, %c24 : index %* = arith.addi %*, %* : index %* = "
+     "arith.addi %*, %* : index vector.store",
+     "arith.addi %$0, %c8 : index\n%$1 = arith.addi %$2, %$3 : index\n%$4 = "
+     "arith.addi %$5, %$6 : index\nvector.store"},
     {"MergedIsLast",
      "vector.load %alloca*[%c*, %arg*] : memref<4x64xf32>, "
      "vector<8xf32> %* = arith.mulf %*, %* : vector<8xf32> %* = math.fma %*, "

@@ -674,7 +674,7 @@ def ConvertPosencAttentionToVectorPass
     weights are rounded to bf16, sums are f32. That is not done where logarithms
     of sums are asked for, nor for an odd head.
 
-    Up to 8 tokens go another way, where their number is known or when they are
+    Up to 32 tokens, or 16 of bf16, go another way, where their number is known or when they are
     counted, but not where the keys are known to be theirs: keys and values are
     read where they are, once for all tokens and all heads of a key head, unless
     there are very many heads. Each entry of packed tokens has its own way. Where

@@ -215,6 +215,8 @@ struct AttentionTask {
   /// The first token, how many there are and groups of them, and the place of
   /// the first.
   Value firstToken, numTokens, numGroups, firstPlace;
+  /// How many tokens the whole batch entry has.
+  Value entryTokens;
   /// All valid keys of the batch entry.
   Value numKeys;
   /// Where the entry's tokens begin among packed queries, and its keys among

@@ -582,10 +582,19 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
   // As many sums as scores, of at least two vectors.
   int64_t few = std::min(queries, lanes / 2);
   int64_t vectors = lanes / few;
-  while (code.valueDim / lanes % vectors != 0)
-    --vectors;
+  // Integers take two rows at a time, and pairs of vectors.
+  bool areIntegerWeights = isWhole && canUseIntegerWeights(op, code.tiles);
+  int64_t rowsAtOnce = areIntegerWeights ? 2 : 1;
+  while (code.valueDim / lanes % (rowsAtOnce * vectors) != 0)
+    vectors = areIntegerWeights ? vectors / 2 : vectors - 1;
   int64_t columns = vectors * lanes;
-  SmallVector<Value> start(vectors * few, createSplat(b, type, 0));
+  Value none = createSplat(b, type, 0);
+  if (areIntegerWeights) {
+    quantizeWeights(block);
+    none =
+        arith::ConstantOp::create(b, b.getZeroAttr(type.clone(b.getI32Type())));
+  }
+  SmallVector<Value> start(vectors * few, none);
   // Beside the arithmetic on a row of a pass over columns, as much of the next
   // tile is asked for: all in all that tile, in order.
   int64_t elements = kLineBytes / getElementBytes(op.getValue());
@@ -595,7 +604,9 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
   bool isTwice = isOfRows && code.target.decodeRowPrefetches > 1;
   int64_t rowsPerLine = isTwice ? 1 : std::max<int64_t>(elements / columns, 1);
   // Where rows are in pages is computed once for all columns, if they are few.
-  int64_t step = std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine);
+  int64_t step =
+      std::max(std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine),
+               rowsAtOnce);
   SmallVector<Value> nextTiles{
       moveToPage(op.getKey(), firstKey, getKeyHead(block), /*isNext=*/true)};
   // The only prefetch of the next values where the tile is one of whole rows.
@@ -611,6 +622,9 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
     createLoop(b, zero, createIndex(b, numColumns), 1, [&](Value column) {
       Value d = mulIndex(b, column, columns);
       auto emitRow = [&](Value row, ValueRange before) {
+        if (areIntegerWeights)
+          return addIntegerRows(firstKey, row, d, first, block, before,
+                                vectors);
         SmallVector<Value> next(before);
         SmallVector<Value> values =
             load(op.getValue(),
@@ -656,7 +670,8 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
                     for (Value memref : nextTiles)
                       prefetch(memref, ahead, addIndex(b, at, j));
                 }
-                next = emitRow(mine, next);
+                if (i % rowsAtOnce == 0)
+                  next = emitRow(mine, next);
               }
               return next;
             }));
@@ -666,6 +681,10 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
         sums = createLoop(b, zero, count, size, start, emitRows);
       else
         sums = createRolledLoop(b, zero, count, 1, start, emitRow);
+      if (areIntegerWeights) {
+        addIntegerSums(d, first, block, sums, vectors);
+        return;
+      }
       for (int64_t v = 0; v < vectors; ++v)
         for (int64_t q = 0; q < few; ++q) {
           SmallVector<Value> at{getRowOfQuery(block, first + q),

@@ -85,6 +85,23 @@ private:
                                       ArrayRef<SmallVector<Value>> rows,
                                       Value first, int64_t count,
                                       ValueRange sums);
+  /// Whether weights of whole tiles are multiplied as integers.
+  static bool canUseIntegerWeights(AttentionOp op, const AttentionTiles &tiles);
+  /// Makes words of the weights of a block in a whole tile.
+  void quantizeWeights(Value block);
+  /// Where the factors are that convert integer sums of values, a lane each.
+  Value getIntegerFactors(Value block);
+  /// `sums` with the products of the values and weights of two rows, for
+  /// `vectors` vectors of columns and each of some queries. They have columns
+  /// in the order of `getColumn`.
+  SmallVector<Value> addIntegerRows(Value firstKey, Value row, Value d,
+                                    int64_t firstQuery, Value block,
+                                    ValueRange sums, int64_t vectors);
+  /// Adds integer sums to those of the block.
+  void addIntegerSums(Value d, int64_t firstQuery, Value block, ValueRange sums,
+                      int64_t vectors);
+  /// The column in a lane of one half of two vectors of columns.
+  static int64_t getColumn(int64_t lane, int64_t half);
   /// Products with the keys of a tile, added up across lanes in the first step.
   void emitProducts(Value firstKey, Value count, bool isWhole, Value block);
   /// The end of the rows for which products, scores and weights are computed.

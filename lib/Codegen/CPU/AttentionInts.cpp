@@ -9,13 +9,19 @@
 // A cache of i8 has half the bytes of one of bf16. With several query heads for
 // each key head, decode on it is bound by products, not by memory. pmaddwd adds
 // the products of two pairs of i16 to i32 in each lane, as fast as one product
-// of f32. Queries of 16 bits are therefore quantized to i16, relative to the
+// of f32. Queries of bf16 are therefore quantized to i16, relative to the
 // largest channel of their row: the error is at most 2^-16 of that channel,
 // where bf16 dot products round each channel by up to 2^-9. Sums are exact: 256
 // products are less than 2^31.
 //
 // The scratch row of a query holds its i16, two in a word, followed by the
 // factor that converts integer sums to scores.
+//
+// Weights of a whole tile are quantized to i16, too, relative to the largest of
+// them for each query, once they have been multiplied by the values' scales.
+// Each word has the weights of two neighbouring keys, and each lane adds the
+// products of one channel of both. Behind the words of a block is the factor of
+// each query.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +41,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 static constexpr double kLargest = 32767;
+/// Elements of i16 in the 128 bits that instructions interleave apart.
+static constexpr int64_t kInterleaved = 8;
 
 bool Decode::canUseIntegers(AttentionOp op) {
   // Independent of the target, like everything that decides the bits.
@@ -42,8 +50,72 @@ bool Decode::canUseIntegers(AttentionOp op) {
   Type query = getElementTypeOrSelf(op.getQuery().getType());
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
   return getElementTypeOrSelf(op.getKey().getType()).isInteger(8) &&
-         query.getIntOrFloatBitWidth() == 16 && dim % pairs == 0 &&
-         !op.getKeyRotation() && !op.getKeyNorm();
+         query.isBF16() && dim % pairs == 0 && !op.getKeyRotation() &&
+         !op.getKeyNorm();
+}
+
+bool Decode::canUseIntegerWeights(AttentionOp op, const AttentionTiles &tiles) {
+  constexpr int64_t leastQueries = 4, columns = 64, mostKeys = 256;
+  Type query = getElementTypeOrSelf(op.getQuery().getType());
+  int64_t dim = cast<ShapedType>(op.getValue().getType()).getShape().back();
+  int64_t sums = tiles.getWeightSums();
+  return getElementTypeOrSelf(op.getValue().getType()).isInteger(8) &&
+         query.getIntOrFloatBitWidth() == 16 && dim % columns == 0 &&
+         kSumLanes / sums >= leastQueries && tiles.keys % (2 * sums) == 0 &&
+         tiles.keys <= mostKeys;
+}
+
+namespace {
+/// Quantizes numbers to i16, in each lane relative to the largest of some.
+class Quantization {
+public:
+  Quantization(ImplicitLocOpBuilder &b, Value largest)
+      : v(b, b.getLoc(), largest) {
+    auto compare = [&](arith::CmpFPredicate predicate, double limit) -> Value {
+      return arith::CmpFOp::create(b, predicate, largest, v.f32(limit));
+    };
+    // All are 0 where the largest is too small to divide by.
+    factor =
+        v.select(compare(arith::CmpFPredicate::OGT, 0x1p-100),
+                 v.binary<arith::DivFOp>(v.f32(kLargest), largest), v.f32(0));
+    // Sums of a number that is infinite or NaN are NaN.
+    scale = v.select(compare(arith::CmpFPredicate::OLT, HUGE_VAL), largest,
+                     v.f32(std::nan("")));
+  }
+
+  /// A number whose lower 16 bits are the integer.
+  Value quantize(Value x) { return v.fma(x, factor, v.f32(0x1.8p23)); }
+  /// What one of the integers stands for, times `by`.
+  Value getScale(double by) { return v.mul(scale, v.f32(by / kLargest)); }
+
+private:
+  ElementwiseBuilder v;
+  Value factor, scale;
+};
+} // namespace
+
+/// The larger of two numbers that are not negative; a NaN stays.
+static Value getLarger(ImplicitLocOpBuilder &b, Value x, Value y) {
+  ElementwiseBuilder v(b, b.getLoc(), x);
+  Type i32 = b.getI32Type();
+  auto getBits = [&](Value number) {
+    return v.cast<arith::BitcastOp>(i32, number);
+  };
+  return v.cast<arith::BitcastOp>(
+      b.getF32Type(), arith::MaxSIOp::create(b, getBits(x), getBits(y)));
+}
+
+/// The lower halves of the lanes of two vectors, in this order.
+static Value getWords(ImplicitLocOpBuilder &b, Value x, Value y,
+                      ArrayRef<int64_t> order) {
+  auto type = cast<VectorType>(x.getType());
+  auto halves = VectorType::get({2 * type.getNumElements()}, b.getI16Type());
+  auto split = [&](Value vector) {
+    return vector::BitCastOp::create(b, halves, vector);
+  };
+  auto lower = llvm::map_to_vector(order, [](int64_t i) { return 2 * i; });
+  Value pairs = vector::ShuffleOp::create(b, split(x), split(y), lower);
+  return vector::BitCastOp::create(b, type, pairs);
 }
 
 void Decode::emitIntegerQuery(Value row, double scale) {
@@ -53,49 +125,29 @@ void Decode::emitIntegerQuery(Value row, double scale) {
       createLoop(b, zero, dim, lanes, createSplat(b, type, 0),
                  [&](Value d, ValueRange carried) {
                    Value size = math::AbsFOp::create(b, load(d));
-                   // A NaN stays.
-                   return SmallVector<Value>{
-                       arith::MaximumFOp::create(b, size, carried[0])};
+                   return SmallVector<Value>{getLarger(b, size, carried[0])};
                  });
   Value largest = sizes[0];
   for (int64_t distance = 1; distance < lanes; distance *= 2) {
     SmallVector<int64_t> others;
     for (int64_t i = 0; i < lanes; ++i)
       others.push_back(i ^ distance);
-    largest = arith::MaximumFOp::create(
-        b, largest, vector::ShuffleOp::create(b, largest, largest, others));
+    largest = getLarger(b, largest,
+                        vector::ShuffleOp::create(b, largest, largest, others));
   }
-  ElementwiseBuilder v(b, b.getLoc(), largest);
-  auto compare = [&](arith::CmpFPredicate predicate, double limit) -> Value {
-    return arith::CmpFOp::create(b, predicate, largest, v.f32(limit));
-  };
-  // Rows without a number to divide by are 0. Times the largest number, sums of
-  // them are 0 or, if that is infinite or NaN, NaN.
-  Value isUsual = v.andi(compare(arith::CmpFPredicate::OGT, 0x1p-100),
-                         compare(arith::CmpFPredicate::OLT, HUGE_VAL));
-  Value factor = v.binary<arith::DivFOp>(v.f32(kLargest), largest);
-  Type i32 = b.getI32Type(), i16 = b.getI16Type();
-  SmallVector<int64_t> inOrder;
-  for (int64_t i = 0; i < 2 * lanes; ++i)
-    inOrder.push_back(i);
+  Quantization quantization(b, largest);
+  auto inOrder = llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanes));
   // Words are written behind where floats have been read.
   createLoop(b, zero, dim, 2 * lanes, [&](Value d) {
-    SmallVector<Value> halves;
-    for (int64_t i : {0, 1}) {
-      Value x = v.mul(load(addIndex(b, d, i * lanes)), factor);
-      x = v.select(isUsual, math::RoundEvenOp::create(b, x), v.f32(0));
-      halves.push_back(
-          v.cast<arith::TruncIOp>(i16, v.cast<arith::FPToSIOp>(i32, x)));
-    }
-    Value pairs = vector::ShuffleOp::create(b, halves[0], halves[1], inOrder);
+    Value words =
+        getWords(b, quantization.quantize(load(d)),
+                 quantization.quantize(load(addIndex(b, d, lanes))), inOrder);
     Value word = b.createOrFold<arith::DivUIOp>(d, createIndex(b, 2));
-    storeVector(b, vector::BitCastOp::create(b, type, pairs), code.rows,
-                {row, word});
+    storeVector(b, words, code.rows, {row, word});
   });
-  Value first = vector::ExtractOp::create(b, largest, ArrayRef<int64_t>{0});
-  ElementwiseBuilder s(b, b.getLoc(), first);
-  memref::StoreOp::create(b, s.mul(first, s.f32(scale / kLargest)), code.rows,
-                          ValueRange{row, createIndex(b, code.dim / 2)});
+  memref::StoreOp::create(
+      b, vector::ExtractOp::create(b, quantization.getScale(scale), int64_t{0}),
+      code.rows, ValueRange{row, createIndex(b, code.dim / 2)});
 }
 
 Value Decode::loadIntegerFactors(Value block) {
@@ -166,4 +218,118 @@ SmallVector<Value> Decode::multiplyIntegers(Value block,
     }
   }
   return next;
+}
+
+void Decode::quantizeWeights(Value block) {
+  Value zero = createIndex(b, 0), first = getWeight(zero, block);
+  Value size = createIndex(b, code.tiles.keys * queries);
+  auto load = [&](Value i) {
+    return loadVector(b, type, code.decodeWeights, addIndex(b, first, i));
+  };
+  ValueRange sizes =
+      createLoop(b, zero, size, lanes, createSplat(b, type, 0),
+                 [&](Value i, ValueRange carried) {
+                   Value weight = math::AbsFOp::create(b, load(i));
+                   return SmallVector<Value>{getLarger(b, weight, carried[0])};
+                 });
+  Quantization quantization(b, acrossKeys(sizes[0], [&](Value x, Value y) {
+                              return getLarger(b, x, y);
+                            }));
+  SmallVector<int64_t> besides;
+  for (int64_t pair = 0; pair < keys; ++pair)
+    for (int64_t q = 0; q < queries; ++q)
+      for (int64_t key : {2 * pair, 2 * pair + 1})
+        besides.push_back(key * queries + q);
+  // Words are written where weights have been read.
+  createLoop(b, zero, size, 2 * lanes, [&](Value i) {
+    Value words =
+        getWords(b, quantization.quantize(load(i)),
+                 quantization.quantize(load(addIndex(b, i, lanes))), besides);
+    Value word = b.createOrFold<arith::DivUIOp>(i, createIndex(b, 2));
+    storeVector(b, words, code.decodeWeights, addIndex(b, first, word));
+  });
+  storeVector(b, quantization.getScale(1), code.decodeWeights,
+              getIntegerFactors(block));
+}
+
+Value Decode::getIntegerFactors(Value block) {
+  return addIndex(b, getWeight(createIndex(b, 0), block),
+                  code.tiles.keys * queries / 2);
+}
+
+SmallVector<Value> Decode::addIntegerRows(Value firstKey, Value row, Value d,
+                                          int64_t firstQuery, Value block,
+                                          ValueRange sums, int64_t vectors) {
+  SmallVector<Value> next(sums);
+  int64_t count = sums.size() / vectors;
+  auto pairs = VectorType::get({2 * lanes}, b.getI16Type());
+  auto bytes = VectorType::get({2 * lanes}, b.getI8Type());
+  Value number = b.createOrFold<arith::DivUIOp>(row, createIndex(b, 2));
+  Value first = addIndex(b, getWeight(createIndex(b, 0), block),
+                         mulIndex(b, number, queries));
+  SmallVector<Value> weights;
+  for (int64_t q = 0; q < count; ++q)
+    weights.push_back(vector::BitCastOp::create(
+        b, pairs,
+        broadcast(b, type,
+                  memref::LoadOp::create(b, code.decodeWeights,
+                                         addIndex(b, first, firstQuery + q)))));
+  for (int64_t v = 0; v < vectors; v += 2) {
+    SmallVector<Value> values;
+    for (int64_t i : {0, 1}) {
+      SmallVector<Value> at(getRow(firstKey, addIndex(b, row, i),
+                                   getKeyHead(block), /*isNext=*/false));
+      at.push_back(addIndex(b, d, v * lanes));
+      values.push_back(arith::ExtSIOp::create(
+          b, pairs, loadVector(b, bytes, op.getValue(), at)));
+    }
+    for (int64_t half : {0, 1}) {
+      SmallVector<int64_t> mask;
+      for (int64_t i = 0; i < lanes; ++i)
+        for (int64_t key : {0, 1})
+          mask.push_back(2 * lanes * key + getColumn(i, half));
+      Value both = vector::ShuffleOp::create(b, values[0], values[1], mask);
+      for (int64_t q = 0; q < count; ++q) {
+        Value &sum = next[(v + half) * count + q];
+        sum = addPairs(b, both, weights[q], sum, code.target.vectorBytes);
+      }
+    }
+  }
+  return next;
+}
+
+int64_t Decode::getColumn(int64_t lane, int64_t half) {
+  constexpr int64_t pairs = kInterleaved / 2;
+  return lane / pairs * kInterleaved + half * pairs + lane % pairs;
+}
+
+void Decode::addIntegerSums(Value d, int64_t firstQuery, Value block,
+                            ValueRange sums, int64_t vectors) {
+  int64_t count = sums.size() / vectors;
+  for (int64_t q = 0; q < count; ++q) {
+    Value factor =
+        broadcast(b, type,
+                  memref::LoadOp::create(
+                      b, code.decodeWeights,
+                      addIndex(b, getIntegerFactors(block), firstQuery + q)));
+    for (int64_t v = 0; v < vectors; v += 2)
+      for (int64_t part : {0, 1}) {
+        // The lane that has a column, of both halves.
+        SmallVector<int64_t> mask(lanes);
+        for (int64_t half : {0, 1})
+          for (int64_t i = 0; i < lanes; ++i)
+            if (int64_t column = getColumn(i, half); column / lanes == part)
+              mask[column % lanes] = half * lanes + i;
+        Value sum = vector::ShuffleOp::create(b, sums[v * count + q],
+                                              sums[(v + 1) * count + q], mask);
+        SmallVector<Value> at{getRowOfQuery(block, firstQuery + q),
+                              addIndex(b, d, (v + part) * lanes)};
+        Value before = loadVector(b, type, code.decodeSums, at);
+        storeVector(b,
+                    math::FmaOp::create(b,
+                                        arith::SIToFPOp::create(b, type, sum),
+                                        factor, before),
+                    code.decodeSums, at);
+      }
+  }
 }

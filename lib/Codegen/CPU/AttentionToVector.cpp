@@ -296,6 +296,7 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
       task.numKeys = hasKeys.getResult(0);
     }
   }
+  task.entryTokens = tokens;
   task.numTokens =
       minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
   task.numGroups = builder.createOrFold<arith::CeilDivSIOp>(
@@ -429,19 +430,22 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
   Value isFirst = compare(arith::CmpIPredicate::eq, task.firstToken, 0);
   for (const FewTokensCode &few : codes) {
     const AttentionTiles &tiles = few.code.tiles;
-    Value less = addIndex(builder, task.numTokens, -tiles.leastTokens);
-    Value isFew = compare(arith::CmpIPredicate::ule, less,
-                          tiles.getTokens() - tiles.leastTokens);
-    scf::IfOp branch = startIf(arith::AndIOp::create(builder, isFirst, isFew));
-    // One of some tasks does what all have to, the next for the next entry.
+    Value less = addIndex(builder, task.entryTokens, -tiles.leastTokens);
+    scf::IfOp branch = startIf(compare(arith::CmpIPredicate::ule, less,
+                                       tiles.getTokens() - tiles.leastTokens));
+    // One of some tasks does what all have to, the next for the next entry. It
+    // takes all tokens of an entry, also where tasks for many take fewer.
     int64_t tasks = tiles.heads / any.tiles.heads;
     Value number = createIndex(builder, tasks);
     auto isMine = [&](Value index) {
       return builder.createOrFold<arith::RemUIOp>(index, number);
     };
-    startIf(arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                  isMine(indices[1]), isMine(indices[2])));
+    startIf(arith::AndIOp::create(
+        builder, isFirst,
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                              isMine(indices[1]), isMine(indices[2]))));
     AttentionTask all = task;
+    all.numTokens = task.entryTokens;
     all.queryHead = mulIndex(
         builder, builder.createOrFold<arith::DivUIOp>(indices[1], number),
         tiles.heads);
@@ -469,8 +473,10 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   for (FewTokens few : getFewTokens(op, target))
     codes.push_back({AttentionCode(builder, op, target, scratch, few), {}, {}});
   const AttentionCode &first = any ? *any : codes.front().code;
-  AttentionRows queryRows(builder, first, /*isKey=*/false,
-                          first.tiles.getGroup());
+  int64_t mostRows = first.tiles.getGroup();
+  for (const FewTokensCode &few : codes)
+    mostRows = std::max(mostRows, few.code.tiles.getTokens());
+  AttentionRows queryRows(builder, first, /*isKey=*/false, mostRows);
   AttentionRows keyRows(builder, first, /*isKey=*/true, /*numSlots=*/1);
 
   SmallVector<OpFoldResult> sizes{getSize(op.getQuery(), 0)};
