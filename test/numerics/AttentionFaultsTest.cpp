@@ -260,8 +260,10 @@ const Fault kOneQueryFaults[] = {
      "arith.maximumf %$0, %$0 : vector<8xf32>\n"
      "vector.store %$2, %$3[%c1, %c0]"},
     {"TotalOfOldWeights",
-     "scf.yield %* : vector<8xf32> } else { scf.yield %*#1",
-     "scf.yield %$1#1 : vector<8xf32>\n} else {\nscf.yield %$1#1"},
+     "scf.yield %*#0, %*#1 : vector<8xf32>, vector<8xf32> } else { scf.yield "
+     "%*#1, %*#2",
+     "scf.yield %$2#1, %$2#2 : vector<8xf32>, vector<8xf32>\n} else {\n"
+     "scf.yield %$2#1, %$2#2"},
     {"Exponent", "dense<23>", "dense<22>"},
     {"LastKeyTwice", "arith.cmpi sgt, %*, %cst* : vector<8xi32>",
      "arith.cmpi sge, %$0, %$1 : vector<8xi32>"},
@@ -306,10 +308,10 @@ const Fault kFewQueriesFaults[] = {
      "arith.remui %*, %c4 : index %* = arith.muli %*, %c128 : index",
      "arith.minui %$0, %c0 : index\n%$1 = arith.muli %$2, %c128 : index"},
     {"MaximumOfOneBlock",
-     "arith.muli %*, %c2 : index %* = arith.addi %*, %c1 : index %* = "
-     "vector.load",
-     "arith.muli %$0, %c0 : index\n%$1 = arith.addi %$2, %c1 : index\n%$3 = "
-     "vector.load"},
+     "arith.muli %*, %c2 : index %* = vector.load %*[%*, %c0] : "
+     "memref<16x8xf32>",
+     "arith.muli %$0, %c0 : index\n%$1 = vector.load %$2[%$3, %c0] : "
+     "memref<16x8xf32>"},
     {"HeadOfSink",
      "arith.remui %*, %c5 : index %* = arith.addi %*, %* : index "
      "%* = memref.load",
