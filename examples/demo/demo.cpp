@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Bench/Pairs.h"
+#include "posenc/Driver/Bench/Pairs.h"
 #include "posenc/Frontend/ModelConfig.h"
 #include "posenc/Reference/Compare.h"
 #include "posenc/Reference/Ops.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 

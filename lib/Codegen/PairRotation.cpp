@@ -8,7 +8,7 @@
 
 #include "PairRotation.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -11,7 +11,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// As in the prelude, which has as much room for sums and factors.
+/// As in the kernel support library, which has as much room for sums and
+/// factors.
 static constexpr int kMaxDepth = 100;
 
 /// Whether the expression is made of sums, products, symbols and constants,

@@ -141,13 +141,13 @@ void mlir::posenc::buildTiledToVectorPipeline(
       getVectorOptions<PosencVectorizeTilesPassOptions>(options)));
   manager.addPass(createConvertPosencTablesToVectorPass(
       getVectorOptions<ConvertPosencTablesToVectorPassOptions>(options)));
-  PosencExpandCopiesPassOptions copies;
+  PosencCopyToLoopsPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
-  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
+  manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));
   // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencPlanWorkspacePass());
-  manager.addNestedPass<func::FuncOp>(createPosencHoistScratchPass());
+  manager.addNestedPass<func::FuncOp>(createPosencPromoteAllocsToStackPass());
   // As upstream's buffer-deallocation-pipeline.
   manager.addPass(memref::createExpandReallocPass({/*emitDeallocs=*/false}));
   manager.addPass(createCanonicalizerPass());
@@ -159,10 +159,10 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
   // Of what functions return and is not new.
-  manager.addNestedPass<func::FuncOp>(createPosencExpandCopiesPass(copies));
+  manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
-  manager.addNestedPass<func::FuncOp>(createPosencSplitChunksPass());
-  manager.addNestedPass<func::FuncOp>(createPosencMoveScratchPass());
+  manager.addNestedPass<func::FuncOp>(createPosencForallToTasksPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMoveAllocasToWorkspacePass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   manager.addNestedPass<func::FuncOp>(createPosencPrefetchPanelsPass(
       getVectorOptions<PosencPrefetchPanelsPassOptions>(options)));
@@ -209,7 +209,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createUBToLLVMConversionPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   if (!options.nativeBF16)
-    manager.addPass(createPosencEraseBF16Pass());
+    manager.addPass(createPosencLegalizeBF16Pass());
   manager.addPass(createPosencLegalizeI1Pass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -43,7 +43,7 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   vectors.zip = false;
   manager.addPass(createPosencVectorizeTilesPass(vectors));
   manager.addPass(createCSEPass());
-  manager.addPass(createPosencPromoteScratchPass());
+  manager.addPass(createPosencPromoteAllocsToRegistersPass());
   manager.addNestedPass<gpu::GPUModuleOp>(createPosencSplitAccessesPass());
   manager.addPass(createConvertPosencSinusoidalToGpuPass());
   manager.addPass(createConvertPosencElementsToGpuPass());

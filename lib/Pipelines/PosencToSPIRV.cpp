@@ -20,7 +20,7 @@ using namespace mlir::posenc;
 
 void mlir::posenc::buildGpuToSPIRVPipeline(
     OpPassManager &manager, const PosencToSPIRVOptions &options) {
-  manager.addPass(createPosencScalarizeKernelsPass({options.fusedFma}));
+  manager.addPass(createPosencUnrollVectorsPass({options.fusedFma}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());

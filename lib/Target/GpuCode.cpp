@@ -8,7 +8,7 @@
 
 #include "posenc/Target/GpuCode.h"
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/SpirvCode.h"

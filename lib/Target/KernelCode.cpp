@@ -9,7 +9,7 @@
 #include "posenc/Target/KernelCode.h"
 
 #include "StackUse.h"
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/Target/SpirvCode.h"

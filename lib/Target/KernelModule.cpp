@@ -8,7 +8,7 @@
 
 #include "posenc/Target/KernelModule.h"
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/LLVMErrors.h"
@@ -31,13 +31,16 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-// Compiled from Prelude/Prelude.c and embedded by the generated
-// PreludeData.cpp.
-extern "C" const char posenc_prelude_x86_64_none[],
-    posenc_prelude_x86_64_none_end[], posenc_prelude_x86_64_openmp[],
-    posenc_prelude_x86_64_openmp_end[], posenc_prelude_aarch64_none[],
-    posenc_prelude_aarch64_none_end[], posenc_prelude_aarch64_openmp[],
-    posenc_prelude_aarch64_openmp_end[];
+// Compiled from runtime/kernel/KernelSupport.c and embedded by the generated
+// KernelSupportData.cpp.
+extern "C" const char posenc_kernel_support_x86_64_none[],
+    posenc_kernel_support_x86_64_none_end[],
+    posenc_kernel_support_x86_64_openmp[],
+    posenc_kernel_support_x86_64_openmp_end[],
+    posenc_kernel_support_aarch64_none[],
+    posenc_kernel_support_aarch64_none_end[],
+    posenc_kernel_support_aarch64_openmp[],
+    posenc_kernel_support_aarch64_openmp_end[];
 
 /// What a target does not have of what an intrinsic needs; empty if nothing.
 static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
@@ -118,20 +121,20 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   return to < Stage::Llvm ? success() : checkIntrinsics(module, target);
 }
 
-static StringRef getPrelude(const TargetSpec &target, Threads threads) {
+static StringRef getKernelSupport(const TargetSpec &target, Threads threads) {
   auto range = [](const char *begin, const char *end) {
     return StringRef(begin, end - begin);
   };
   bool openmp = threads == Threads::OpenMP;
   if (llvm::Triple(target.triple).isAArch64())
-    return openmp ? range(posenc_prelude_aarch64_openmp,
-                          posenc_prelude_aarch64_openmp_end)
-                  : range(posenc_prelude_aarch64_none,
-                          posenc_prelude_aarch64_none_end);
-  return openmp ? range(posenc_prelude_x86_64_openmp,
-                        posenc_prelude_x86_64_openmp_end)
-                : range(posenc_prelude_x86_64_none,
-                        posenc_prelude_x86_64_none_end);
+    return openmp ? range(posenc_kernel_support_aarch64_openmp,
+                          posenc_kernel_support_aarch64_openmp_end)
+                  : range(posenc_kernel_support_aarch64_none,
+                          posenc_kernel_support_aarch64_none_end);
+  return openmp ? range(posenc_kernel_support_x86_64_openmp,
+                        posenc_kernel_support_x86_64_openmp_end)
+                : range(posenc_kernel_support_x86_64_none,
+                        posenc_kernel_support_x86_64_none_end);
 }
 
 /// What every CPU of an architecture has. An entry runs before it is known that
@@ -302,7 +305,8 @@ translatePart(ModuleOp module, llvm::LLVMContext &context,
   return result;
 }
 
-/// Defines the table of images, as the prelude's `struct CudaImage`.
+/// Defines the table of images, as the kernel support library's `struct
+/// CudaImage`.
 static void defineImages(llvm::Module &module, ArrayRef<CudaImage> images) {
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *i64 = llvm::Type::getInt64Ty(context);
@@ -355,7 +359,7 @@ static LogicalResult linkModule(llvm::Module &module,
   return failure(llvm::Linker::linkModules(module, std::move(other)));
 }
 
-/// The parts in one module, without the prelude.
+/// The parts in one module, without the kernel support library.
 static std::unique_ptr<llvm::Module>
 translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
                const llvm::TargetMachine &machine) {
@@ -416,21 +420,23 @@ mlir::posenc::translateLibrary(const LibraryParts &parts,
     first.emitError("lowers to invalid LLVM IR");
     return nullptr;
   }
-  // Without the prelude, which was optimized when it was compiled.
+  // Without the kernel support library, which was optimized when it was
+  // compiled.
   optimize(*result, *machine);
-  llvm::Expected<std::unique_ptr<llvm::Module>> prelude =
+  llvm::Expected<std::unique_ptr<llvm::Module>> support =
       llvm::parseBitcodeFile(
-          llvm::MemoryBufferRef(getPrelude(target, parts.threads), "prelude"),
+          llvm::MemoryBufferRef(getKernelSupport(target, parts.threads),
+                                "kernel support library"),
           context);
-  if (!prelude) {
-    first.emitError() << llvm::toString(prelude.takeError());
+  if (!support) {
+    first.emitError() << llvm::toString(support.takeError());
     return nullptr;
   }
-  for (llvm::Function &function : **prelude)
+  for (llvm::Function &function : **support)
     if (!function.isDeclaration())
       setFloor(function);
-  if (failed(linkModule(*result, std::move(*prelude)))) {
-    first.emitError("cannot be linked with the prelude");
+  if (failed(linkModule(*result, std::move(*support)))) {
+    first.emitError("cannot be linked with the kernel support library");
     return nullptr;
   }
   llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {

@@ -26,7 +26,7 @@ namespace posenc::runtime {
 class VulkanDevice;
 
 /// What a function's entry for Vulkan calls; as `struct Launcher` of the
-/// prelude (lib/Target/Prelude/Vulkan.h).
+/// kernel support library (runtime/kernel/Vulkan.h).
 struct VulkanLauncher {
   void *context;
   int32_t (*launch)(void *context, const char *kernel, int64_t blocks,

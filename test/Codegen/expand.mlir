@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-expand-bf16,func.func(posenc-expand-copies,posenc-hoist-scratch))' | FileCheck %s
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-expand-bf16,func.func(posenc-copy-to-loops,posenc-promote-allocs-to-stack))' | FileCheck %s
 
 // The choice of a NaN falls among 32-bit lanes.
 // CHECK-LABEL: func.func @truncate

@@ -9,7 +9,7 @@
 // RUN: posenc-opt %s --split-input-file \
 // RUN:   --pass-pipeline='builtin.module(func.func(posenc-plan-workspace))' | FileCheck %s
 // RUN: posenc-opt %s --split-input-file \
-// RUN:   --pass-pipeline='builtin.module(func.func(posenc-plan-workspace,posenc-split-chunks))' \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-plan-workspace,posenc-forall-to-tasks))' \
 // RUN:   | FileCheck %s --check-prefix=SPLIT
 
 // Buffers follow each other, in whole lines; products are checked.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(convert-posenc-rope-to-gpu,posenc-vectorize-tiles{vector-bytes=16 zip=false},cse,posenc-promote-scratch,gpu.module(posenc-split-accesses),canonicalize,cse)' | FileCheck %s
+// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(convert-posenc-rope-to-gpu,posenc-vectorize-tiles{vector-bytes=16 zip=false},cse,posenc-promote-allocs-to-registers,gpu.module(posenc-split-accesses),canonicalize,cse)' | FileCheck %s
 // RUN: posenc-opt %s --convert-posenc-rope-to-gpu --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=LINALG
 
 // Rotations are linalg on views of lanes before they are vectors.

@@ -9,7 +9,7 @@
 #include "Sandbox.h"
 #include "Mutator.h"
 
-#include "posenc/Tools/Guard.h"
+#include "posenc/Driver/Guard.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/ErrorHandling.h"

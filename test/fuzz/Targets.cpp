@@ -8,13 +8,13 @@
 
 #include "Targets.h"
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Driver/Input.h"
 #include "posenc/Frontend/ModelConfig.h"
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/KernelModule.h"
-#include "posenc/Tools/Input.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -44,8 +44,8 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "bytes=64}",
     "convert-posenc-sinusoidal-to-linalg",
     "convert-posenc-tables-to-vector",
-    "func.func(posenc-expand-copies)",
-    "func.func(posenc-split-chunks)",
+    "func.func(posenc-copy-to-loops)",
+    "func.func(posenc-forall-to-tasks)",
     "func.func(posenc-tile-positions)",
     "one-shot-bufferize",
     "posenc-create-kernels",
@@ -53,7 +53,7 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "posenc-decompose-kv-append",
     "posenc-decompose-rope",
     "posenc-emit-c-interface",
-    "posenc-erase-bf16",
+    "posenc-legalize-bf16",
     "posenc-expand-bf16",
     "posenc-expand-math",
     "posenc-fuse-ropes",

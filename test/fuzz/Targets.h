@@ -11,7 +11,7 @@
 
 #include "Sandbox.h"
 
-#include "posenc/Target/TargetSpec.h"
+#include "posenc/TargetInfo/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"

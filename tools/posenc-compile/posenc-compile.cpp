@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Tools/Compile.h"
+#include "posenc/Driver/Compile.h"
 
 int main(int argc, char **argv) {
   return mlir::posenc::compileMain(argc, argv);

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/Driver/Guard.h"
 #include "posenc/Registration/Registration.h"
-#include "posenc/Tools/Guard.h"
 
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"

@@ -6,6 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Run/Run.h"
+#include "posenc/Driver/Run/Run.h"
 
 int main(int argc, char **argv) { return mlir::posenc::runMain(argc, argv); }

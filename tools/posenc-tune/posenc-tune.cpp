@@ -6,6 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Tune/Tune.h"
+#include "posenc/Driver/Tune/Tune.h"
 
 int main(int argc, char **argv) { return mlir::posenc::tuneMain(argc, argv); }

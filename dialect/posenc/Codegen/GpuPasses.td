@@ -48,12 +48,12 @@ def ConvertPosencRopeToGpuPass
 
     Copies and rotations are linalg on views of a thread's lanes, as
     `posenc-decompose-rotations` emits them; `posenc-vectorize-tiles` and
-    `posenc-promote-scratch` are to follow.
+    `posenc-promote-allocs-to-registers` are to follow.
   }];
 }
 
-def PosencPromoteScratchPass
-    : Pass<"posenc-promote-scratch", "::mlir::ModuleOp"> {
+def PosencPromoteAllocsToRegistersPass
+    : Pass<"posenc-promote-allocs-to-registers", "::mlir::ModuleOp"> {
   let summary = "Keep scratch memory of a thread in registers";
   let description = [{
     A `memref.alloca` that one `vector.store` writes, and that is only read by
@@ -143,8 +143,8 @@ def PosencLowerLaunchesPass
                            "::mlir::memref::MemRefDialect"];
 }
 
-def PosencScalarizeKernelsPass
-    : Pass<"posenc-scalarize-kernels", "::mlir::ModuleOp"> {
+def PosencUnrollVectorsPass
+    : Pass<"posenc-unroll-vectors", "::mlir::ModuleOp"> {
   let summary = "Bring GPU kernels into a form that converts to SPIR-V";
   let description = [{
     Leaves of a module its kernels alone, and of those no vectors: they come

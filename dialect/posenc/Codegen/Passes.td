@@ -323,8 +323,8 @@ def PosencLowerDotsPass
                            "::mlir::x86vector::X86VectorDialect"];
 }
 
-def PosencExpandCopiesPass
-    : InterfacePass<"posenc-expand-copies", "::mlir::FunctionOpInterface"> {
+def PosencCopyToLoopsPass
+    : InterfacePass<"posenc-copy-to-loops", "::mlir::FunctionOpInterface"> {
   let summary = "Turn memref.copy into loops";
   let description = [{
     A copy of strided memory is otherwise a call of a run-time library that a
@@ -382,8 +382,8 @@ def PosencDeallocateBuffersPass
                            "::mlir::scf::SCFDialect"];
 }
 
-def PosencHoistScratchPass
-    : InterfacePass<"posenc-hoist-scratch", "::mlir::FunctionOpInterface"> {
+def PosencPromoteAllocsToStackPass
+    : InterfacePass<"posenc-promote-allocs-to-stack", "::mlir::FunctionOpInterface"> {
   let summary = "Put small allocations of a tile on the stack";
   let description = [{
     An allocation of at most 64 KiB whose address stays within its block becomes
@@ -395,14 +395,14 @@ def PosencHoistScratchPass
                            "::mlir::memref::MemRefDialect"];
 }
 
-def PosencMoveScratchPass
-    : InterfacePass<"posenc-move-scratch", "::mlir::FunctionOpInterface"> {
+def PosencMoveAllocasToWorkspacePass
+    : InterfacePass<"posenc-move-allocas-to-workspace", "::mlir::FunctionOpInterface"> {
   let summary = "Move the memory of a kernel from the stack to its workspace";
   let description = [{
     In a function with `posenc.workspace`, each `memref.alloca` of 256 bytes or
     more and of static shape at the start becomes a view of a new argument, whose
     bytes `posenc.scratch` lists and which is aligned to 64. It comes after
-    `posenc-split-chunks`: each chunk of a call has buffers of its own.
+    `posenc-forall-to-tasks`: each chunk of a call has buffers of its own.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect"];
@@ -493,7 +493,7 @@ def PosencExpandF8Pass : Pass<"posenc-expand-f8"> {
                            "::mlir::vector::VectorDialect"];
 }
 
-def PosencEraseBF16Pass : Pass<"posenc-erase-bf16"> {
+def PosencLegalizeBF16Pass : Pass<"posenc-legalize-bf16"> {
   let summary = "Turn bf16 of the LLVM dialect into i16";
   let description = [{
     Where bf16 is only moved: without AVX512-BF16 the backend has no vectors of
@@ -712,8 +712,8 @@ def PosencPlanWorkspacePass
                            "::mlir::memref::MemRefDialect"];
 }
 
-def PosencSplitChunksPass
-    : InterfacePass<"posenc-split-chunks", "::mlir::FunctionOpInterface"> {
+def PosencForallToTasksPass
+    : InterfacePass<"posenc-forall-to-tasks", "::mlir::FunctionOpInterface"> {
   let summary = "Let a kernel do one of several equal parts of its work";
   let description = [{
     A kernel whose work is one `scf.forall` gets two more arguments, a chunk's

@@ -9,7 +9,7 @@
 #ifndef POSENC_CODEGEN_PASSES_H
 #define POSENC_CODEGEN_PASSES_H
 
-#include "posenc/Target/Tuning.h"
+#include "posenc/TargetInfo/Tuning.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

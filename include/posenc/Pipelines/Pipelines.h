@@ -9,7 +9,7 @@
 #ifndef POSENC_PIPELINES_PIPELINES_H
 #define POSENC_PIPELINES_PIPELINES_H
 
-#include "posenc/Target/Tuning.h"
+#include "posenc/TargetInfo/Tuning.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
@@ -40,7 +40,7 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
                       HELP, ...)                                               \
   Option<uint64_t> MEMBER{*this, FLAG, llvm::cl::desc(HELP),                   \
                           llvm::cl::init(uint64_t(INITIAL))};
-#include "posenc/Target/Tuning.def"
+#include "posenc/TargetInfo/Tuning.def"
 };
 
 /// From posenc on tensors to linalg on tensors.

@@ -9,7 +9,7 @@
 #ifndef POSENC_TARGET_CUDACODE_H
 #define POSENC_TARGET_CUDACODE_H
 
-#include "posenc/Target/CudaTarget.h"
+#include "posenc/TargetInfo/CudaTarget.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

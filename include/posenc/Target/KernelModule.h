@@ -9,9 +9,9 @@
 #ifndef POSENC_TARGET_KERNELMODULE_H
 #define POSENC_TARGET_KERNELMODULE_H
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Target/GpuCode.h"
-#include "posenc/Target/TargetSpec.h"
+#include "posenc/TargetInfo/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
@@ -49,8 +49,8 @@ struct LibraryParts {
 };
 
 /// Makes one library of its parts: emits the C interface into the modules,
-/// translates and links them with the prelude, and optimizes each function for
-/// its target. Null after an error diagnostic.
+/// translates and links them with the kernel support library, and optimizes
+/// each function for its target. Null after an error diagnostic.
 std::unique_ptr<llvm::Module> translateLibrary(const LibraryParts &parts,
                                                llvm::LLVMContext &context);
 

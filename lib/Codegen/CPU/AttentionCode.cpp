@@ -8,7 +8,8 @@
 
 #include "AttentionCode.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/ABI/CInterface.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

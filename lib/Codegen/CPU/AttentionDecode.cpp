@@ -33,9 +33,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionDecode.h"
-#include "BF16Halves.h"
+#include "posenc/Numerics/BF16Halves.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

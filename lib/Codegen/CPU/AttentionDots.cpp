@@ -8,8 +8,8 @@
 
 #include "AttentionDots.h"
 
-#include "BF16Halves.h"
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"

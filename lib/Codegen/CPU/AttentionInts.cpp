@@ -27,7 +27,7 @@
 
 #include "AttentionDecode.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -8,7 +8,7 @@
 
 #include "AttentionCode.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

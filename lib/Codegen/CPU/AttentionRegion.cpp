@@ -8,9 +8,9 @@
 
 #include "AttentionCode.h"
 
-#include "ConstantTables.h"
-#include "ElementwiseBuilder.h"
-#include "Math/ExpandMath.h"
+#include "ExpandMath.h"
+#include "posenc/Numerics/ConstantTables.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -9,7 +9,7 @@
 #include "AttentionCode.h"
 #include "AttentionDots.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -12,13 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ElementwiseBuilder.h"
 #include "PositionBlock.h"
 #include "PositionTable.h"
 #include "RowRotation.h"
 #include "Streaming.h"
 #include "VectorLoops.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "posenc/Codegen/Passes.h"
 

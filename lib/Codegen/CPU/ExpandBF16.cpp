@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BF16Halves.h"
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "posenc/Codegen/Passes.h"
 

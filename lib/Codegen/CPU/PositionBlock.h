@@ -10,7 +10,7 @@
 #define POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H
 
 #include "posenc/IR/PositionalOp.h"
-#include "posenc/Target/Tuning.h"
+#include "posenc/TargetInfo/Tuning.h"
 
 namespace mlir::posenc {
 

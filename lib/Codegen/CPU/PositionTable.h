@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The anchor of the last position (PositionSteps.h) stays in memory.
+// The anchor of the last position (AngleAddition.h) stays in memory.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef POSENC_LIB_CODEGEN_CPU_POSITIONTABLE_H
 #define POSENC_LIB_CODEGEN_CPU_POSITIONTABLE_H
 
-#include "PositionSteps.h"
+#include "posenc/Numerics/AngleAddition.h"
 
 namespace mlir::posenc {
 
@@ -27,8 +27,8 @@ public:
                 AxesAttr axes, bool inverse, Type type, TableUse use,
                 ArrayRef<int64_t> order);
 
-  using Position = PositionPhases::Position;
-  using Entry = PositionPhases::Entry;
+  using Position = ExactPhase::Position;
+  using Entry = ExactPhase::Entry;
 
   /// Some of the pairs, by their numbers in the order.
   struct Pairs {
@@ -145,7 +145,7 @@ private:
   void mendPairs(OpBuilder &builder, Location loc, const Position &position,
                  Value behind, Pairs pairs, int64_t lanes, Writer writer) const;
 
-  PositionSteps steps;
+  AngleAddition steps;
   bool takesRuns;
   Kept anchor, stretch;
 };

@@ -8,10 +8,10 @@
 
 #include "RowRotation.h"
 
-#include "BF16Halves.h"
-#include "ElementwiseBuilder.h"
 #include "Streaming.h"
 #include "VectorLoops.h"
+#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

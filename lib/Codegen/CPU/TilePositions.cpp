@@ -53,7 +53,7 @@ struct TilePositions final
     });
     Tuning tuning;
 #define POSENC_TUNING(MEMBER, ...) tuning.MEMBER = MEMBER;
-#include "posenc/Target/Tuning.def"
+#include "posenc/TargetInfo/Tuning.def"
     IRRewriter rewriter(&getContext());
     for (PositionalOpInterface op : operations) {
       if (failed(checkPositionsPerBlock(op, tuning)))

@@ -79,3 +79,13 @@ LogicalResult mlir::posenc::checkConvertible(Operation *op,
                              << " bytes: expected 16, 32 or 64";
   return checkBuffers(op);
 }
+
+SmallVector<int64_t> mlir::posenc::getHalvesOrder(int64_t count,
+                                                  int64_t lanes) {
+  SmallVector<int64_t> order;
+  for (auto [first, length] : splitIntoVectors(count, lanes))
+    for (int64_t odd : {0, 1})
+      for (int64_t number = odd; number < length; number += 2)
+        order.push_back(first + number);
+  return order;
+}

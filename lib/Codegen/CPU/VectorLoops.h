@@ -26,6 +26,10 @@ namespace mlir::posenc {
 SmallVector<std::pair<int64_t, int64_t>> splitIntoVectors(int64_t count,
                                                           int64_t lanes);
 
+/// The lanes of these pieces, in each piece the even lanes before the odd ones:
+/// the order in which `BF16Halves` wants its operands.
+SmallVector<int64_t> getHalvesOrder(int64_t count, int64_t lanes);
+
 /// Loops over these pieces. The body gets the first lane and the vector length.
 /// `count` is static, so that no tail needs a mask.
 void forEachVector(

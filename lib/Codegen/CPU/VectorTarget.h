@@ -9,7 +9,7 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
 #define POSENC_LIB_CODEGEN_CPU_VECTORTARGET_H
 
-#include "posenc/Target/Tuning.h"
+#include "posenc/TargetInfo/Tuning.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -28,7 +28,7 @@ struct VectorTarget : Tuning {
   template <typename Pass> static VectorTarget get(const Pass &pass) {
     VectorTarget target;
 #define POSENC_TUNING(MEMBER, ...) target.MEMBER = pass.MEMBER;
-#include "posenc/Target/Tuning.def"
+#include "posenc/TargetInfo/Tuning.def"
     target.vectorBytes = pass.vectorBytes;
     return target;
   }
@@ -48,11 +48,6 @@ constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
 /// On a `memref.alloca` that leaves something from one loop to the next. Any
 /// other one is scratch of those that use it, each for itself.
 constexpr llvm::StringLiteral kSharedAttrName = "shared";
-/// At most so much is shared on the stack.
-constexpr int64_t kSharedBytes = 144 << 10;
-/// Less than that has a frame of its own, of this size.
-constexpr int64_t kSmallSharedBytes = 64 << 10;
-
 /// How a row is read and written.
 enum class Access {
   Cached,

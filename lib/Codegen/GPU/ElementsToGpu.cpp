@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementKernel.h"
+#include "ExpandMath.h"
 #include "GpuKernel.h"
-#include "Math/ExpandMath.h"
 
 #include "posenc/Codegen/Passes.h"
 

@@ -8,7 +8,7 @@
 
 #include "GpuKernel.h"
 
-#include "ConstantTables.h"
+#include "posenc/Numerics/ConstantTables.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

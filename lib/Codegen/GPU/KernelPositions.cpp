@@ -91,9 +91,9 @@ KernelPositions::KernelPositions(OpBuilder &host, GpuKernel &kernel,
     scalar = kernel.addIndex(host, positions);
 }
 
-PositionPhases::Position KernelPositions::load(OpBuilder &builder, Location loc,
-                                               const PositionPhases &phases,
-                                               ValueRange loops) const {
+ExactPhase::Position KernelPositions::load(OpBuilder &builder, Location loc,
+                                           const ExactPhase &phases,
+                                           ValueRange loops) const {
   if (scalar)
     return phases.loadPosition(builder, loc, scalar, loops);
   SmallVector<Value> values;

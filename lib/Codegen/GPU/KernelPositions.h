@@ -10,7 +10,7 @@
 #define POSENC_LIB_CODEGEN_GPU_KERNELPOSITIONS_H
 
 #include "GpuKernel.h"
-#include "PositionPhases.h"
+#include "posenc/Numerics/ExactPhase.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -31,8 +31,8 @@ class KernelPositions {
 public:
   KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions,
                   AxesAttr axes);
-  PositionPhases::Position load(OpBuilder &builder, Location loc,
-                                const PositionPhases &phases,
+  ExactPhase::Position load(OpBuilder &builder, Location loc,
+                                const ExactPhase &phases,
                                 ValueRange loops) const;
 
 private:

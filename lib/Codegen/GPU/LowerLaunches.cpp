@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,7 +23,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// As kMaxCudaDevices of the prelude.
+/// As kMaxCudaDevices of the kernel support library.
 static constexpr int64_t kMaxDevices = 64;
 
 namespace {

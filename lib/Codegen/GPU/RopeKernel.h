@@ -55,7 +55,7 @@ public:
 
   /// Emits the whole body. `emitEntry` has the cos and sin of one pair of the
   /// position at `loops`.
-  using EmitEntry = function_ref<PositionSteps::Entry(
+  using EmitEntry = function_ref<AngleAddition::Entry(
       OpBuilder &, Location, ValueRange loops, Value pair)>;
   void emit(const SharedTable &table, EmitEntry emitEntry);
   Value getNumBlocks() const { return grid.getNumTiles(); }

@@ -95,7 +95,7 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
                                   op.getAxesAttr());
         SharedTable table(kernel, cut.positions, rotaryDim / 2,
                           rotation.compute);
-        PositionSteps steps(host, kernel.getFunction(), op.getFrequencies(),
+        AngleAddition steps(host, kernel.getFunction(), op.getFrequencies(),
                             op.getAxesAttr(), op.getInverse(), rotation.element,
                             TableUse::Rotation,
                             llvm::to_vector(llvm::seq(rotaryDim / 2)));
@@ -136,7 +136,7 @@ static void convertRotate(OpBuilder &builder, RotateOp op) {
           Value ofSin = load(sin);
           if (op.getInverse())
             ofSin = arith::NegFOp::create(b, l, ofSin);
-          return PositionSteps::Entry{load(cos), ofSin};
+          return AngleAddition::Entry{load(cos), ofSin};
         });
         kernel.launch(host, rows.getNumBlocks());
       });

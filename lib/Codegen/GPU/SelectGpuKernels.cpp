@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementKernel.h"
+#include "ExpandMath.h"
 #include "KernelPositions.h"
-#include "Math/ExpandMath.h"
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

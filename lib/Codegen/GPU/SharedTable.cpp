@@ -19,17 +19,17 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-using Entry = PositionSteps::Entry;
+using Entry = AngleAddition::Entry;
 
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
 Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
-                               const PositionSteps &steps,
-                               const PositionSteps::Position &anchor,
+                               const AngleAddition &steps,
+                               const AngleAddition::Position &anchor,
                                Value first, int64_t lanes) {
-  PositionSteps::Position from =
+  AngleAddition::Position from =
       steps.hasRuns() ? steps.getStretch(builder, loc, anchor) : anchor;
   auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
     Entry entry = steps.roundPhase(
@@ -45,8 +45,8 @@ Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
 }
 
 Entry mlir::posenc::emitEntry(OpBuilder &builder, Location loc,
-                              const PositionSteps &steps,
-                              const PositionSteps::Position &position,
+                              const AngleAddition &steps,
+                              const AngleAddition::Position &position,
                               Value first, int64_t lanes) {
   if (!steps.hasRuns())
     return emitAnchor(builder, loc, steps, position, first, lanes);

@@ -10,20 +10,20 @@
 #define POSENC_LIB_CODEGEN_GPU_SHAREDTABLE_H
 
 #include "GpuKernel.h"
-#include "PositionSteps.h"
+#include "posenc/Numerics/AngleAddition.h"
 
 namespace mlir::posenc {
 
 /// The cos and sin of vectors of pairs from number `first` on, each as a kernel
 /// emits it without a table: by the short way or by the long one, in a branch.
-PositionSteps::Entry emitEntry(OpBuilder &builder, Location loc,
-                               const PositionSteps &steps,
-                               const PositionSteps::Position &position,
+AngleAddition::Entry emitEntry(OpBuilder &builder, Location loc,
+                               const AngleAddition &steps,
+                               const AngleAddition::Position &position,
                                Value first, int64_t lanes);
 /// What `rotate` wants of a position's anchor.
-PositionSteps::Entry emitAnchor(OpBuilder &builder, Location loc,
-                                const PositionSteps &steps,
-                                const PositionSteps::Position &anchor,
+AngleAddition::Entry emitAnchor(OpBuilder &builder, Location loc,
+                                const AngleAddition &steps,
+                                const AngleAddition::Position &anchor,
                                 Value first, int64_t lanes);
 
 /// The cos and sin of the positions of a block.
@@ -33,7 +33,7 @@ public:
               Type compute);
 
   /// Fills the table, a thread after the other an entry, and waits for all.
-  using Emit = function_ref<PositionSteps::Entry(OpBuilder &, Location,
+  using Emit = function_ref<AngleAddition::Entry(OpBuilder &, Location,
                                                  Value position, Value pair)>;
   void fill(OpBuilder &builder, Location loc, Value thread, int64_t threads,
             Emit emit) const;

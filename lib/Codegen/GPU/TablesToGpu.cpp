@@ -16,9 +16,9 @@
 #include "PositionGrid.h"
 #include "SharedTable.h"
 
-#include "ElementwiseBuilder.h"
 #include "LoopSizes.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -37,8 +37,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-using Entry = PositionSteps::Entry;
-using Position = PositionSteps::Position;
+using Entry = AngleAddition::Entry;
+using Position = AngleAddition::Position;
 
 /// Threads of a block: the table needs no more of each other.
 static constexpr int64_t kThreads = 128;
@@ -87,7 +87,7 @@ private:
   Type element;
   int64_t numPairs, pairs, accessLanes;
   GpuKernel::Tensor cos, sin;
-  PositionSteps steps;
+  AngleAddition steps;
   /// Positions of a tile: a run, so that few tiles share an anchor.
   int64_t tileLength;
   PositionGrid grid;
@@ -109,7 +109,7 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
       sin(places.sin == places.cos ? cos : kernel.addTensor(host, places.sin)),
       steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
             element, TableUse::Entries, llvm::to_vector(llvm::seq(numPairs))),
-      tileLength(steps.hasRuns() ? steps.getRun() : PositionSteps::kRun),
+      tileLength(steps.hasRuns() ? steps.getRun() : AngleAddition::kRun),
       grid(host, kernel, op, tileLength),
       positions(host, kernel, positions, axes),
       numTiles(kernel.addIndex(host, grid.getNumTiles())) {}

@@ -8,7 +8,7 @@
 
 #include "FloatBits.h"
 
-#include "ElementwiseBuilder.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 

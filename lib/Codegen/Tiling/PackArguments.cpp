@@ -9,7 +9,7 @@
 #include "Panels.h"
 #include "ProductTiling.h"
 
-#include "posenc/Codegen/CInterface.h"
+#include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 

@@ -14,8 +14,8 @@
 
 #include "SincosGeneric.h"
 
-#include "posenc/Codegen/ExactSincos.h"
 #include "posenc/IR/PairFrequencies.h"
+#include "posenc/Numerics/ExactSincos.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -6,7 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# Answers as lib/Bench/Peers/peers.py does, whose text it is given.
+# Answers as lib/Driver/Bench/Peers/peers.py does, whose text it is given.
 
 import json
 import sys

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Bench/Limit.h"
+#include "posenc/Driver/Bench/Limit.h"
 
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Bench/Pairs.h"
+#include "posenc/Driver/Bench/Pairs.h"
 
 #include "gtest/gtest.h"
 

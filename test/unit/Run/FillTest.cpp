@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Run/Fill.h"
+#include "posenc/Driver/Run/Fill.h"
 
 #include "posenc/Reference/Tensor.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Codegen/CInterface.h"
-#include "posenc/Target/TargetSpec.h"
+#include "posenc/ABI/CInterface.h"
+#include "posenc/TargetInfo/TargetSpec.h"
 
 #include "gtest/gtest.h"
 
@@ -31,7 +31,7 @@ static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,
 #define POSENC_CPUID readFakeCpu
 #define POSENC_XCR0() cpu->savedState
 extern "C" {
-#include "Prelude/Cpu.h"
+#include "kernel/Cpu.h"
 }
 
 static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,

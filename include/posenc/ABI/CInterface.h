@@ -1,0 +1,162 @@
+//===- CInterface.h - metadata and header of a kernel library ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_ABI_CINTERFACE_H
+#define POSENC_ABI_CINTERFACE_H
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::posenc {
+
+/// Symbols of the kernel support library that entries call. A dot keeps them
+/// apart from any C identifier.
+inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
+inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
+    "posenc.launch_tensors";
+inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
+inline constexpr llvm::StringLiteral kGetWorkspaceSymbol =
+    "posenc.get_workspace";
+inline constexpr llvm::StringLiteral kRunSharedSymbol = "posenc.run_shared";
+inline constexpr llvm::StringLiteral kRunSmallSharedSymbol =
+    "posenc.run_small_shared";
+inline constexpr llvm::StringLiteral kSetParallelForSymbol =
+    "posenc.set_parallel_for";
+inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
+inline constexpr llvm::StringLiteral kAllocateSymbol = "posenc.allocate";
+inline constexpr llvm::StringLiteral kReleaseSymbol = "posenc.release";
+inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
+inline constexpr llvm::StringLiteral kLaunchVulkanSymbol =
+    "posenc.launch_vulkan";
+
+/// The limit, in bytes, of the memory that the tasks of one call share on the
+/// caller's stack; KernelSupport.c reserves as much.
+constexpr int64_t kSharedBytes = 144 << 10;
+/// Calls that share no more than this use a smaller stack frame of this size.
+constexpr int64_t kSmallSharedBytes = 64 << 10;
+
+/// The table of a library's images for CUDA, `struct CudaImage` of the kernel
+/// support library, and how many there are.
+inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
+inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
+    "posenc.num_cuda_images";
+
+/// The symbol of what a function's variant does, `struct Kernel` of the
+/// kernel support library, and of the one that launches kernels on a GPU.
+std::string getKernelSymbol(StringRef function, unsigned variant);
+std::string getGpuKernelSymbol(StringRef function);
+
+/// The ends of the names of entries that take DLPack tensors, on the CPU and on
+/// GPUs.
+inline constexpr llvm::StringLiteral kTensorSuffix = "_dl";
+inline constexpr llvm::StringLiteral kCudaSuffix = "_cuda";
+inline constexpr llvm::StringLiteral kVulkanSuffix = "_vulkan";
+/// The end of the name of what says how large a function's workspace is.
+inline constexpr llvm::StringLiteral kWorkspaceSuffix = "_workspace";
+
+/// Between the names of a function and of an argument, in that of the function
+/// that packs the argument.
+inline constexpr llvm::StringLiteral kPackInfix = "_pack_";
+
+/// The symbols of a function's entries: for plain C, for DLPack tensors, on
+/// GPUs, and for TVM FFI.
+std::string getEntrySymbol(StringRef prefix, StringRef function);
+std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
+std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
+std::string getVulkanEntrySymbol(StringRef prefix, StringRef function);
+std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
+std::string getWorkspaceSymbol(StringRef prefix, StringRef function);
+
+/// The constant that has a library's metadata.
+inline constexpr llvm::StringLiteral kMetadataSymbol = "metadata.text";
+
+/// A library's own names, which functions cannot have.
+inline constexpr llvm::StringLiteral kMetadataName = "metadata";
+inline constexpr llvm::StringLiteral kSetParallelForName = "set_parallel_for";
+inline constexpr llvm::StringLiteral kVulkanCodeName = "vulkan_code";
+
+/// A library's kernels for Vulkan, a constant as SpirvCode.h describes it.
+std::string getVulkanCodeSymbol(StringRef prefix);
+
+/// Whether a library with this prefix exports the symbol, if it has it.
+bool isExportedSymbol(StringRef prefix, StringRef symbol);
+
+/// The bytes of an element times the static sizes; nothing if no memory has as
+/// many.
+std::optional<int64_t> getStaticBytes(RankedTensorType tensor);
+
+/// CPU features that an entry can check for, a bit each.
+enum CpuFeature : uint64_t {
+  kCpuFeatureX86V3 = 1,
+  kCpuFeatureX86V4 = 2,
+  kCpuFeatureAvx512Bf16 = 4,
+};
+
+/// Above its features a variant has the CpuFamily that it is tuned for.
+constexpr unsigned kCpuFamilyShift = 32;
+
+using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
+
+/// The functions of a module that have a signature, in order.
+SmallVector<KernelFunction> getKernels(ModuleOp module);
+
+/// The memory of a kernel's call besides its arguments: the bytes that its
+/// chunks share, and those that each chunk has of a workspace. Both are
+/// multiples of 64.
+struct KernelMemory {
+  int64_t sharedBytes = 0, scratchBytes = 0;
+};
+
+/// Those of a lowered function, which are one variant of a kernel.
+KernelMemory getKernelMemory(FunctionOpInterface function);
+
+/// The memory of a kernel's tensor argument: the last dimension is contiguous,
+/// the others have any stride.
+MemRefType getKernelMemRefType(RankedTensorType tensor);
+
+/// The name of size `number` of a signature, in headers and metadata, or the
+/// expression that it follows from: +, -, *, / and % rounded towards minus
+/// infinity, min(a, b), max(a, b), (a < b ? c : d) and (a == b ? c : d) of
+/// names and integers.
+std::string getSizeName(AbiAttr abi, int64_t number);
+
+/// An expression of a signature's symbols for messages, where sizes are
+/// dimensions of arguments.
+std::string describeSize(AbiAttr abi, AffineExpr expr);
+
+/// The name of a scalar's or tensor's element type, in headers and metadata.
+StringRef getTypeName(Type type);
+
+/// A function of a library, and where the library has code for it.
+struct LibraryKernel {
+  FunctionOpInterface function;
+  AbiAttr abi;
+  bool onCpu, onCuda, onVulkan;
+  /// The bytes of stack that its entries for CPUs need, if that is known.
+  std::optional<int64_t> stackBytes = std::nullopt;
+
+  /// Whether its entries take a workspace.
+  bool hasWorkspace() const {
+    return function->hasAttr(PosencDialect::kWorkspaceAttrName);
+  }
+};
+
+/// The JSON that `<prefix>_metadata` returns. `targets` are separated by
+/// commas; `vulkanBytes` is the size of the kernels for Vulkan, if there are
+/// any.
+std::string createMetadata(ArrayRef<LibraryKernel> kernels, StringRef prefix,
+                           StringRef targets, uint64_t vulkanBytes);
+
+/// The C header of the library.
+std::string createHeader(ArrayRef<LibraryKernel> kernels, StringRef prefix);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_ABI_CINTERFACE_H

@@ -1,0 +1,19 @@
+//===- Bench.h - posenc-bench -----------------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_DRIVER_BENCH_BENCH_H
+#define POSENC_DRIVER_BENCH_BENCH_H
+
+namespace mlir::posenc {
+
+/// The program posenc-bench; returns its exit code.
+int benchMain(int argc, char **argv);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_DRIVER_BENCH_BENCH_H

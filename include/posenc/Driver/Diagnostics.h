@@ -1,0 +1,29 @@
+//===- Diagnostics.h - diagnostics of the tools -----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_DRIVER_DIAGNOSTICS_H
+#define POSENC_DRIVER_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace mlir::posenc {
+
+/// Prints the diagnostics of a context as `file:line:col: error: text` on
+/// standard error while it lives. A location without a file is left out.
+class DiagnosticPrinter {
+public:
+  explicit DiagnosticPrinter(MLIRContext &context);
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_DRIVER_DIAGNOSTICS_H

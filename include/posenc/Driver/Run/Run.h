@@ -1,0 +1,19 @@
+//===- Run.h - posenc-run ---------------------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_DRIVER_RUN_RUN_H
+#define POSENC_DRIVER_RUN_RUN_H
+
+namespace mlir::posenc {
+
+/// The program posenc-run; returns its exit code.
+int runMain(int argc, char **argv);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_DRIVER_RUN_RUN_H

@@ -1,0 +1,38 @@
+//===- CudaTarget.h - an architecture of NVIDIA GPUs ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGETINFO_CUDATARGET_H
+#define POSENC_TARGETINFO_CUDATARGET_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace mlir::posenc {
+
+/// A target `cuda:sm_NN` of `--target=`. What else an architecture has, such as
+/// the PTX version that knows it, LLVM knows by the name.
+struct CudaTarget {
+  /// As the user wrote it, and without `cuda:`.
+  std::string name, chip;
+  /// Ten times the compute capability.
+  int64_t arch = 0;
+  /// Whether code for it runs on no newer one (`sm_90a`, `sm_100f`).
+  bool isExact = false;
+
+  /// Whether a target is meant for CUDA.
+  static bool isName(llvm::StringRef text) { return text.starts_with("cuda:"); }
+  /// Parses `cuda:sm_NN[a|f]`. An architecture that LLVM does not know, or one
+  /// below sm_75, for which CUDA has no assembler any more, is an error.
+  static llvm::Expected<CudaTarget> parse(llvm::StringRef text);
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGETINFO_CUDATARGET_H

@@ -1,0 +1,74 @@
+//===- TargetSpec.h - what a CPU target offers ------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGETINFO_TARGETSPEC_H
+#define POSENC_TARGETINFO_TARGETSPEC_H
+
+#include "posenc/TargetInfo/Tuning.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace mlir::posenc {
+
+/// A target of `--target=`, and the facts about it that lowering asks for.
+struct TargetSpec {
+  /// As the user wrote it; `host` as `ARCH:CPU`, which gives the same code on
+  /// every machine.
+  std::string name;
+  /// `cpu` and `features` are what the code may use, `tuneCpu` is what it shall
+  /// be fast on.
+  std::string triple, cpu, features, tuneCpu;
+  /// Bytes of the widest vector worth using.
+  unsigned vectorBytes = 32;
+  /// CpuFeature bits that an entry checks before a kernel runs.
+  uint64_t cpuFeatures = 0;
+  /// The CPUs that a library prefers this version on.
+  CpuFamily family = CpuFamily::Other;
+  /// Whether conversion from f32 to bf16 is an instruction.
+  bool hasBF16Conversion = false;
+  /// Whether an instruction adds products of pairs of bf16 to f32.
+  bool hasBF16Dots = false;
+  /// The CPU's defaults, unless someone knows better.
+  Tuning tuning = {};
+  /// A file with a transform-dialect schedule that replaces the tiling passes;
+  /// empty: none.
+  std::string schedule;
+
+  /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
+  /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry
+  /// cannot check for. `prefer-256-bit` is no feature of a CPU: code may use
+  /// its instructions on vectors of 32 bytes at most.
+  static llvm::Expected<TargetSpec> parse(llvm::StringRef text);
+
+  /// Parses several for one library; none are `host`. A CPU gets the first that
+  /// is tuned for its family, else the first that it has the features for. One
+  /// that no CPU would get, because another before it needs the same, is left
+  /// out and put into `unused`.
+  /// Different architectures are an error.
+  static llvm::Expected<std::vector<TargetSpec>>
+  parseAll(llvm::ArrayRef<std::string> texts, std::vector<TargetSpec> &unused);
+
+  /// The code generator for the architecture's position-independent code. A
+  /// function says by its attributes what CPU it is for; one that does not is
+  /// for any.
+  std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGETINFO_TARGETSPEC_H

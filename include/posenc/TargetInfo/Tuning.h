@@ -1,0 +1,77 @@
+//===- Tuning.h - choices that depend on the machine ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGETINFO_TUNING_H
+#define POSENC_TARGETINFO_TUNING_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace mlir::posenc {
+
+/// The largest size that a limit on tensors may have.
+constexpr uint64_t kMostTensorBytes = uint64_t(1) << 47;
+
+/// What makes code faster or slower on a machine, and never changes a result.
+/// Tuning.def says what each field means.
+struct Tuning {
+#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, ...)                        \
+  uint64_t MEMBER = INITIAL;
+#include "posenc/TargetInfo/Tuning.def"
+
+  bool operator==(const Tuning &other) const;
+  bool operator!=(const Tuning &other) const { return !(*this == other); }
+};
+
+/// Copies all fields of Tuning between types that have fields or options of
+/// their names.
+template <typename From, typename To>
+void copyTuning(const From &from, To &to) {
+#define POSENC_TUNING(MEMBER, ...) to.MEMBER = from.MEMBER;
+#include "posenc/TargetInfo/Tuning.def"
+}
+
+/// One of them: its name in files, and which values make sense. Candidates are
+/// what posenc-tune tries.
+struct TuningChoice {
+  llvm::StringRef name;
+  uint64_t Tuning::*value;
+  uint64_t least, most, multiple;
+  llvm::ArrayRef<uint64_t> candidates;
+};
+
+/// All choices, those that matter most first.
+llvm::ArrayRef<TuningChoice> getTuningChoices();
+
+/// What is known to be good for a CPU as LLVM calls it.
+Tuning getDefaultTuning(llvm::StringRef triple, llvm::StringRef cpu);
+
+/// The CPUs that have a row of their own, by which a library of several
+/// versions picks the one that is fastest; findCpuFamily in
+/// runtime/kernel/Cpu.h has the same numbers.
+enum class CpuFamily : uint64_t { Other = 0, Zen3 = 1, Zen4 = 2, Zen5 = 3 };
+
+/// The family of a CPU as LLVM calls it; `Other` for levels such as x86-64-v3.
+CpuFamily getCpuFamily(llvm::StringRef triple, llvm::StringRef cpu);
+
+/// A row of the table of CPU families.
+struct TuningPreset {
+  /// The CPU that the row was measured on, or whose row it is.
+  llvm::StringRef name;
+  Tuning tuning;
+};
+
+/// The different rows of the table for an architecture: where posenc-tune
+/// starts from.
+llvm::ArrayRef<TuningPreset> getTuningPresets(llvm::StringRef triple);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGETINFO_TUNING_H

@@ -1,0 +1,359 @@
+//===- CHeader.cpp - the C header of a kernel library -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/ABI/CInterface.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// What the top of each header says, in parts; `LIB` is the prefix.
+static constexpr llvm::StringLiteral kTitle =
+    R"(/* Kernels of LIB, made by posenc VERSION.
+ *
+)";
+
+/// Where there is code for CPUs.
+static constexpr llvm::StringLiteral kCpuForms =
+    R"( * A function f has two forms that do the same:
+ * - LIB_f
+ *   takes the data of contiguous, row-major tensors, and their sizes.
+ * - LIB_f_dl
+ *   takes DLPack tensors on the CPU, and checks all of them.
+ *
+)";
+
+static constexpr llvm::StringLiteral kTensors =
+    R"( * DLPack tensors whose strides are NULL are contiguous; else the stride of the
+ * last dimension is 1, and the others are any, also negative. Views of one
+ * buffer may be rotated in place, as q and k of rows [q | k | v]. f16 and bf16
+ * are their bits in uint16_t, and to DLPack (kDLFloat, 16) and (kDLBfloat, 16).
+ * f8E4M3FN and f8E5M2 are their bits in uint8_t; to DLPack (kDLFloat8_e4m3fn,
+ * 8) and (kDLFloat8_e5m2, 8), or (kDLUInt, 8). i1 is a byte, of which any value
+ * but 0 is true; to DLPack (kDLBool, 8) or (kDLUInt, 8). Scalars are passed as
+ * such.
+ *
+ * An output must not overlap another tensor; where the comment of a function
+ * says that it may be an input, it may be exactly the same view of the same
+ * memory. Any number of threads may call kernels at the same time.
+ *
+)";
+
+static constexpr llvm::StringLiteral kCodes =
+    R"( * A function whose operations are all Posenc's allocates nothing on the CPU;
+ * another one may, for what is between them. It returns 0, or why it did
+ * nothing at all:
+ *   1  a pointer is NULL, and its tensor is not empty
+ *   2  a size is negative, or sizes multiply beyond 63 bits
+ *   3  an output overlaps another tensor and is not the input it may be, or its
+ *      own elements share memory
+ *   4  the CPU lacks an instruction set that the library was compiled for
+ *   8  a dimension is not what the function or another tensor asks for
+ *  12  a length, a start, a page or a slot lies outside of its tensor
+ * A form with DLPack tensors puts a message into err, of errlen bytes with the
+ * final 0 (NULL and 0 where none is wanted), and may also return:
+ *   5  a tensor is on another device
+ *   6  its type of elements is another
+ *   7  its number of dimensions is another
+ *   9  the last dimension is not contiguous
+ *  10  the data is not aligned to its elements
+)";
+
+static constexpr llvm::StringLiteral kFfiForm =
+    R"( *
+ * __tvm_ffi_LIB_f
+ *   is the form with tensors by the C ABI of TVM FFI, inputs then outputs. It
+ *   returns 0, or -1 and sets the error where TVM FFI is visible to all of the
+ *   program (of shared libraries: not opened with RTLD_LOCAL).
+)";
+
+static constexpr llvm::StringLiteral kCudaIntroduction =
+    R"(
+/* On NVIDIA GPUs:
+ * - LIB_f_cuda
+ *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
+ *   kDLCUDAManaged), and puts its work into a stream (CUstream; NULL: the
+ *   default stream). It does not wait for it, and may be captured into a graph.
+ *   Where there is memory between a function's operations, that too is taken
+ *   and given back in the order of the stream. The driver, of CUDA 12 or newer,
+ *   is opened by the first call, and the kernels are loaded by the first call
+ *   on a device. Where no context of the tensors' device is current, its
+ *   primary one is used.
+ * It returns the same numbers, or
+ *  13  there is no driver, no GPU, or no code for this one
+ *  14  the driver reports an error, which err has
+ */
+)";
+
+static constexpr llvm::StringLiteral kVulkanIntroduction =
+    R"(
+/* On Vulkan devices posenc_vulkan_call() and posenc_vulkan_launch() of Posenc's
+ * runtime (posenc/runtime/vulkan.h) run the functions of this library.
+ */
+)";
+
+/// DLTensor, for programs without a header of DLPack.
+static constexpr llvm::StringLiteral kTensorType =
+    R"(/* DLTensor is DLPack's. If dlpack.h is not <dlpack/dlpack.h>, include it before
+ * this file. */
+#ifdef __has_include
+#if !defined(DLPACK_DLPACK_H_) && __has_include(<dlpack/dlpack.h>)
+#include <dlpack/dlpack.h>
+#endif
+#endif
+#if !defined(DLPACK_DLPACK_H_) && !defined(POSENC_DLTENSOR)
+#define POSENC_DLTENSOR
+typedef struct {
+  int32_t device_type; /* 1: the CPU, 2: CUDA */
+  int32_t device_id;
+} DLDevice;
+typedef struct {
+  uint8_t code; /* 0: integer, 1: unsigned, 2: float, 4: bfloat, 6: bool,
+                   10: f8E4M3FN, 12: f8E5M2 */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements, or NULL */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+
+)";
+
+static constexpr llvm::StringLiteral kMetadataFunction =
+    R"(/* The functions, their signatures and targets, as JSON. */
+const char *LIB_metadata(void);
+
+)";
+
+static constexpr llvm::StringLiteral kParallelFunction =
+    R"(/* Sets the loop that runs body(arg, i) for every i in [0, n), in any order and
+ * on any threads, and returns when all are done; NULL restores the default, by
+ * which a child of fork runs kernels on one thread once its parent has used
+ * several. Not to be called while a kernel runs. */
+void LIB_set_parallel_for(
+    void (*pf)(void *ctx, void (*body)(void *arg, int64_t i), void *arg,
+               int64_t n),
+    void *ctx);
+
+)";
+
+static void print(raw_ostream &os, StringRef text, StringRef prefix) {
+  std::string result = text.str();
+  auto replace = [&](StringRef from, StringRef to) {
+    for (size_t at = 0; (at = result.find(from, at)) != std::string::npos;
+         at += to.size())
+      result.replace(at, from.size(), to);
+  };
+  replace("VERSION", POSENC_VERSION);
+  replace("LIB", prefix);
+  os << result;
+}
+
+static StringRef getCType(Type type) {
+  type = getElementTypeOrSelf(type);
+  if (type.isIndex())
+    return "int64_t";
+  if (type.isF64())
+    return "double";
+  if (type.isF32())
+    return "float";
+  if (type.isF16() || type.isBF16())
+    return "uint16_t";
+  if (type.isInteger(8))
+    return "int8_t";
+  if (type.getIntOrFloatBitWidth() <= 8)
+    return "uint8_t";
+  return type.isInteger(32) ? "int32_t" : "int64_t";
+}
+
+/// Prints each line of a text inside a comment, broken where it has more than
+/// 80 columns.
+static void printComment(raw_ostream &os, StringRef text) {
+  constexpr size_t width = 80;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    size_t column = 0;
+    SmallVector<StringRef> words;
+    line.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef word : words) {
+      if (column == 0 || column + 1 + word.size() > width) {
+        os << (column == 0 ? " *" : "\n *");
+        column = 2;
+      }
+      os << ' ' << word;
+      column += 1 + word.size();
+    }
+    if (column != 0)
+      os << '\n';
+    text = rest;
+  }
+}
+
+/// Returns the text that says what a function computes, without anything that
+/// would end a comment of C.
+static std::string getDoc(FunctionOpInterface function) {
+  auto doc = function->getAttrOfType<StringAttr>(PosencDialect::kDocAttrName);
+  std::string text = doc ? doc.str() : "";
+  for (size_t at = 0; (at = text.find("*/", at)) != std::string::npos;)
+    text.replace(at, 2, "* /");
+  return text;
+}
+
+static void describeArg(raw_ostream &os, AbiAttr abi, ArgAttr arg,
+                        const llvm::Twine &use) {
+  os << " *   " << arg.getName() << ": ";
+  if (auto tensor = dyn_cast<RankedTensorType>(arg.getType())) {
+    ArrayRef<int64_t> sizes = arg.getSizes();
+    for (int64_t size : tensor.getShape()) {
+      os << '[';
+      if (ShapedType::isDynamic(size)) {
+        os << getSizeName(abi, sizes.front());
+        sizes = sizes.drop_front();
+      } else {
+        os << size;
+      }
+      os << ']';
+    }
+    os << ' ';
+  }
+  os << getTypeName(arg.getType()) << ", " << use << "\n";
+}
+
+static void declare(raw_ostream &os, StringRef symbol,
+                    ArrayRef<std::string> parameters) {
+  os << "int32_t " << symbol << '('
+     << (parameters.empty() ? "void" : llvm::join(parameters, ", ")) << ");\n";
+}
+
+static void declareKernel(raw_ostream &os, LibraryKernel kernel,
+                          StringRef prefix) {
+  AbiAttr abi = kernel.abi;
+  StringRef name = kernel.function.getName();
+  os << "/* " << name << "\n";
+  printComment(os, getDoc(kernel.function));
+  for (auto [number, arg] : llvm::enumerate(abi.getInputs())) {
+    std::string use = "read";
+    if (arg.getLayout())
+      use += ", packed by " +
+             getEntrySymbol(prefix, (name + kPackInfix + arg.getName()).str());
+    else if (llvm::is_contained(abi.getShapeOnly(), number))
+      use = "only its shape counts: may be NULL or an output";
+    describeArg(os, abi, arg, use);
+  }
+  for (auto [arg, partner] :
+       llvm::zip_equal(abi.getOutputs(), abi.getInPlace()))
+    if (partner < 0)
+      describeArg(os, abi, arg, "written, must not overlap an input");
+    else
+      describeArg(os, abi, arg,
+                  "written, may be " + abi.getInputs()[partner].getName() +
+                      " (in place)");
+  SmallVector<std::string> plain, tensors, sizes;
+  for (ArgAttr arg : abi.getInputs()) {
+    std::string name = arg.getName().str();
+    std::string type = getCType(arg.getType()).str();
+    bool isTensor = isa<RankedTensorType>(arg.getType());
+    plain.push_back(isTensor ? "const " + type + " *" + name
+                             : type + " " + name);
+    tensors.push_back(isTensor ? "const DLTensor *" + name : plain.back());
+  }
+  for (ArgAttr arg : abi.getOutputs()) {
+    plain.push_back((getCType(arg.getType()) + " *" + arg.getName()).str());
+    tensors.push_back(("const DLTensor *" + arg.getName()).str());
+  }
+  for (auto [number, size] : llvm::enumerate(abi.getSizes()))
+    if (size == -1)
+      sizes.push_back("int64_t " + getSizeName(abi, number));
+  plain.append(sizes);
+  if (kernel.stackBytes)
+    os << " *   needs " << *kernel.stackBytes
+       << " bytes of stack on each thread that runs it\n";
+  if (kernel.hasWorkspace())
+    os << " *   takes a workspace, memory of " << prefix << "_" << name
+       << kWorkspaceSuffix
+       << "(...)\n *   bytes or more with any alignment, which no other call "
+          "uses meanwhile\n";
+  os << " */\n";
+  // No argument may hide what is ours.
+  llvm::StringSet<> names;
+  for (ArgAttr arg :
+       llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs()))
+    names.insert(arg.getName());
+  auto addUnique = [&](SmallVector<std::string> &list, StringRef type,
+                       StringRef own) {
+    std::string unique = own.str();
+    while (names.contains(unique))
+      unique += "_";
+    list.push_back(type.str() + unique);
+  };
+  if (kernel.hasWorkspace()) {
+    addUnique(plain, "void *", "workspace");
+    addUnique(tensors, "void *", "workspace");
+  }
+  SmallVector<std::string> cuda = tensors;
+  addUnique(cuda, "void *", "stream");
+  for (SmallVector<std::string> *list : {&tensors, &cuda}) {
+    addUnique(*list, "char *", "err");
+    addUnique(*list, "size_t ", "errlen");
+  }
+  if (kernel.onCpu) {
+    if (kernel.hasWorkspace())
+      os << "int64_t " << getWorkspaceSymbol(prefix, name) << '('
+         << (sizes.empty() ? "void" : llvm::join(sizes, ", ")) << ");\n";
+    declare(os, getEntrySymbol(prefix, name), plain);
+    declare(os, getTensorEntrySymbol(prefix, name), tensors);
+  }
+  if (kernel.onCuda)
+    declare(os, getCudaEntrySymbol(prefix, name), cuda);
+  os << "\n";
+}
+
+std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
+                                       StringRef prefix) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  std::string guard = prefix.upper() + "_H";
+  bool hasCuda = llvm::any_of(
+      kernels, [](const LibraryKernel &kernel) { return kernel.onCuda; });
+  bool hasCpu = llvm::any_of(
+      kernels, [](const LibraryKernel &kernel) { return kernel.onCpu; });
+  print(os, kTitle, prefix);
+  if (hasCpu)
+    print(os, kCpuForms, prefix);
+  print(os, kTensors, prefix);
+  print(os, kCodes, prefix);
+  if (hasCpu)
+    print(os, kFfiForm, prefix);
+  os << " */\n";
+  if (hasCuda)
+    print(os, kCudaIntroduction, prefix);
+  if (llvm::any_of(kernels,
+                   [](const LibraryKernel &kernel) { return kernel.onVulkan; }))
+    print(os, kVulkanIntroduction, prefix);
+  os << "#ifndef " << guard << "\n#define " << guard
+     << "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
+  print(os, kTensorType, prefix);
+  os << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  for (const LibraryKernel &kernel : kernels)
+    declareKernel(os, kernel, prefix);
+  print(os, kMetadataFunction, prefix);
+  if (hasCpu)
+    print(os, kParallelFunction, prefix);
+  os << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return text;
+}

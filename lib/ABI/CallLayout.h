@@ -1,0 +1,67 @@
+//===- CallLayout.h - the words of a kernel's call --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_ABI_CALLLAYOUT_H
+#define POSENC_LIB_ABI_CALLLAYOUT_H
+
+#include "posenc/IR/Posenc.h"
+
+namespace mlir::posenc {
+
+/// Where a call's 64-bit words hold what: the inputs and outputs (an address or
+/// a scalar each; f32 and f64 are their bits), then the sizes, then the terms
+/// that follow from them, then for each tensor its strides in elements for all
+/// dimensions but the last, whose stride is 1; then the number of the phase,
+/// the address of the memory that was measured, of that which chunks share, and
+/// of the scratch of the first chunk, which some variants may not use.
+class CallLayout {
+public:
+  /// `scratchBytes` are those of each buffer of a chunk's scratch.
+  CallLayout(AbiAttr abi, int64_t sharedBytes, ArrayRef<int64_t> scratchBytes);
+
+  AbiAttr getAbi() const { return abi; }
+  /// The inputs, then the outputs.
+  ArrayRef<ArgAttr> getArguments() const { return arguments; }
+  /// The tensor type of an argument, or null for a scalar.
+  RankedTensorType getTensor(unsigned argument) const {
+    return dyn_cast<RankedTensorType>(arguments[argument].getType());
+  }
+  int64_t getSizeWord(int64_t number) const {
+    return arguments.size() + number;
+  }
+  int64_t getTermWord(int64_t number) const {
+    return getSizeWord(abi.getSizes().size()) + number;
+  }
+  /// The word of a symbol of the signature's terms, relations and bounds.
+  int64_t getSymbolWord(int64_t symbol) const;
+  /// The word of the first stride of a tensor.
+  int64_t getStridesWord(unsigned argument) const {
+    return strideWords[argument];
+  }
+  int64_t getPhaseWord() const { return numWords - 4; }
+  int64_t getMeasuredWord() const { return numWords - 3; }
+  int64_t getSharedWord() const { return numWords - 2; }
+  int64_t getScratchWord() const { return numWords - 1; }
+  int64_t getNumWords() const { return numWords; }
+  /// 0 if chunks share nothing.
+  int64_t getSharedBytes() const { return sharedBytes; }
+  ArrayRef<int64_t> getScratchBytes() const { return scratchBytes; }
+  /// For each dimension of a tensor the word that holds its size, or -1 if the
+  /// size is static.
+  SmallVector<int64_t> getDimWords(unsigned argument) const;
+
+private:
+  AbiAttr abi;
+  SmallVector<ArgAttr> arguments;
+  SmallVector<int64_t> strideWords, scratchBytes;
+  int64_t numWords, sharedBytes;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_ABI_CALLLAYOUT_H

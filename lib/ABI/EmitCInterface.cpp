@@ -1,0 +1,176 @@
+//===- EmitCInterface.cpp - the C entries of a kernel library ---*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CInterfaceEmitter.h"
+#include "posenc/ABI/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCEMITCINTERFACEPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Says which entry of the library has the name of the symbol, or could have.
+static LogicalResult reportCollision(SymbolOpInterface symbol,
+                                     StringRef prefix) {
+  StringRef name = symbol.getName();
+  auto module = symbol->getParentOfType<ModuleOp>();
+  auto findFunction = [&]() -> StringRef {
+    for (StringRef suffix :
+         {StringRef(), StringRef(kTensorSuffix), StringRef(kCudaSuffix),
+          StringRef(kVulkanSuffix), StringRef(kWorkspaceSuffix)})
+      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
+        std::string entry =
+            getEntrySymbol(prefix, kernel.getName()) + suffix.str();
+        if (kernel->hasAttr(PosencDialect::kAbiAttrName) &&
+            (name == entry ||
+             name == getFfiEntrySymbol(prefix, kernel.getName())))
+          return kernel.getName();
+      }
+    return "";
+  };
+  InFlightDiagnostic error = symbol->emitError()
+                             << "symbol '" << name << "' collides with ";
+  if (StringRef function = findFunction(); !function.empty())
+    error << "the entry '" << name << "' that the library has for function '"
+          << function << "'";
+  else
+    error << "the library's own symbols, which begin with '" << prefix << "_'";
+  return error << ": rename it, or change the prefix '" << prefix
+               << "', which is the name of the output";
+}
+
+/// Makes the functions of the input internal: they are reached through the
+/// entries only, and must not take the name of one.
+static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
+                                   bool hasDots) {
+  for (Operation &op : *module.getBody()) {
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    if (symbol && isExportedSymbol(prefix, symbol.getName()))
+      return reportCollision(symbol, prefix);
+    if (symbol && !hasDots && symbol.getName().contains('.'))
+      return op.emitError() << "symbol '" << symbol.getName()
+                            << "' collides with the library's own: those have "
+                               "dots in their names";
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    if (!function)
+      continue;
+    if (!function.isExternal())
+      function.setLinkage(LLVM::Linkage::Internal);
+    // The signature has them; the translation to LLVM IR would warn of each.
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, PosencDialect::kNameAttrName);
+  }
+  return success();
+}
+
+namespace {
+struct EmitCInterface final
+    : mlir::posenc::impl::PosencEmitCInterfacePassBase<EmitCInterface> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<uint64_t> features(cpuFeatures.begin(), cpuFeatures.end());
+    if (features.empty())
+      features.push_back(0);
+    if (variant >= features.size()) {
+      module.emitError() << "no variant " << variant.getValue()
+                         << ": there are " << features.size();
+      return signalPassFailure();
+    }
+    SmallVector<KernelFunction> kernels = getKernels(module);
+    for (const auto *list : {&sharedBytes, &scratchBytes}) {
+      if (list->empty() || list->size() == kernels.size())
+        continue;
+      module.emitError() << "expected a number of bytes for each of "
+                         << kernels.size() << " kernels, got " << list->size();
+      return signalPassFailure();
+    }
+    SmallVector<std::pair<LLVM::LLVMFuncOp, CallLayout>> functions;
+    CInterfaceEmitter emitter(module, prefix, features, gpu);
+    for (auto [kernel, abi] : kernels) {
+      auto function = dyn_cast<LLVM::LLVMFuncOp>(kernel.getOperation());
+      if (!function) {
+        kernel.emitError("expected a kernel in the LLVM dialect");
+        return signalPassFailure();
+      }
+      for (StringRef suffix :
+           {kTensorSuffix, kCudaSuffix, kVulkanSuffix, kWorkspaceSuffix}) {
+        StringRef name = function.getName();
+        Operation *other =
+            name.consume_back(suffix) ? module.lookupSymbol(name) : nullptr;
+        if (!other || (suffix == kWorkspaceSuffix &&
+                       !other->hasAttr(PosencDialect::kWorkspaceAttrName)))
+          continue;
+        function.emitError()
+            << "the entry '" << getEntrySymbol(prefix, function.getName())
+            << "' of function '" << function.getName()
+            << "' collides with one of function '" << name
+            << "', which has an entry with the suffix '" << suffix
+            << "': rename one of the functions";
+        return signalPassFailure();
+      }
+      auto shared =
+          function->getAttrOfType<IntegerAttr>(PosencDialect::kSharedAttrName);
+      auto scratch = function->getAttrOfType<DenseI64ArrayAttr>(
+          PosencDialect::kScratchAttrName);
+      functions.push_back(
+          {function,
+           CallLayout(abi, shared ? shared.getInt() : 0,
+                      scratch ? scratch.asArrayRef() : ArrayRef<int64_t>())});
+      if (failed(emitter.check(function, functions.back().second)))
+        return signalPassFailure();
+    }
+    SmallVector<LibraryKernel> described;
+    for (auto [kernel, abi] : kernels) {
+      bool onGpu = gpu || llvm::is_contained(gpuFunctions, kernel.getName());
+      described.push_back({kernel, abi, /*onCpu=*/!gpu,
+                           /*onCuda=*/onGpu && cuda,
+                           /*onVulkan=*/onGpu && vulkanBytes});
+    }
+    std::string metadata =
+        createMetadata(described, prefix, targets, vulkanBytes);
+    if (failed(hideFunctions(module, prefix, /*hasDots=*/gpu)))
+      return signalPassFailure();
+    for (auto &[function, layout] : functions)
+      emitter.emitPacked(function, layout, variant);
+    if (!entries && !gpu)
+      return;
+    emitter.declareKernelSupport();
+    for (auto [number, entry] : llvm::enumerate(functions)) {
+      auto &[function, layout] = entry;
+      KernelMemory memory = getKernelMemory(function);
+      if (!sharedBytes.empty())
+        memory.sharedBytes = sharedBytes[number];
+      if (!scratchBytes.empty())
+        memory.scratchBytes = scratchBytes[number];
+      emitter.emitDescription(function, layout, memory);
+      if (cuda && gpu)
+        emitter.emitCudaEntry(function, layout);
+      if (vulkanBytes && gpu)
+        emitter.emitVulkanEntry(function, layout);
+      if (gpu)
+        continue;
+      emitter.emitPlainEntry(function, layout);
+      emitter.emitTensorEntry(function, layout);
+      emitter.emitFfiEntry(function, layout);
+      if (function->hasAttr(PosencDialect::kWorkspaceAttrName))
+        emitter.emitWorkspaceEntry(function, layout);
+    }
+    if (!entries)
+      return;
+    emitter.emitMetadata(metadata);
+    if (!gpu)
+      emitter.emitSetParallelFor();
+  }
+};
+} // namespace

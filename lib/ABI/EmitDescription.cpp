@@ -1,0 +1,272 @@
+//===- EmitDescription.cpp - what the kernel support library knows of a kernel
+//-*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The layouts are those of the structs in runtime/kernel/Description.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CInterfaceEmitter.h"
+#include "posenc/ABI/CInterface.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The bits of an element in memory.
+static int64_t getBits(Type type) {
+  if (type.isIndex())
+    return 64;
+  return llvm::alignTo(type.getIntOrFloatBitWidth(), 8);
+}
+
+/// The code of an element type in DLPack.
+static int64_t getDLPackCode(Type type) {
+  enum {
+    kDLInt = 0,
+    kDLFloat = 2,
+    kDLBfloat = 4,
+    kDLBool = 6,
+    kDLFloat8_e4m3fn = 10,
+    kDLFloat8_e5m2 = 12
+  };
+  if (type.isInteger(1))
+    return kDLBool;
+  if (type.isBF16())
+    return kDLBfloat;
+  if (isa<Float8E4M3FNType>(type))
+    return kDLFloat8_e4m3fn;
+  if (isa<Float8E5M2Type>(type))
+    return kDLFloat8_e5m2;
+  return isa<FloatType>(type) ? kDLFloat : kDLInt;
+}
+
+void CInterfaceEmitter::createTable(StringRef name,
+                                    SmallVector<int64_t> values) {
+  if (values.empty())
+    values.push_back(0);
+  builder.setInsertionPointToEnd(module.getBody());
+  int64_t size = values.size();
+  LLVM::GlobalOp::create(
+      builder, module.getLoc(), LLVM::LLVMArrayType::get(i64, size),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      DenseElementsAttr::get(RankedTensorType::get({size}, i64),
+                             ArrayRef<int64_t>(values)));
+}
+
+void CInterfaceEmitter::createText(StringRef name, StringRef text) {
+  builder.setInsertionPointToEnd(module.getBody());
+  LLVM::GlobalOp::create(
+      builder, module.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), text.size()),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      builder.getStringAttr(text));
+}
+
+void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
+  Location loc = kernel.getLoc();
+  for (unsigned variant = 0; variant < cpuFeatures.size(); ++variant) {
+    std::string symbol = getSymbol(kernel, variant);
+    builder.setInsertionPointToEnd(module.getBody());
+    if (!module.lookupSymbol(symbol))
+      LLVM::GlobalOp::create(builder, loc, getKernelType(), /*isConstant=*/true,
+                             LLVM::Linkage::External, symbol, Attribute());
+  }
+  builder.setInsertionPointToEnd(module.getBody());
+  auto element =
+      LLVM::LLVMStructType::getLiteral(builder.getContext(), {i64, pointer});
+  auto type = LLVM::LLVMArrayType::get(element, cpuFeatures.size());
+  auto global = LLVM::GlobalOp::create(
+      builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+      (kernel.getName() + ".variants").str(), Attribute());
+  builder.createBlock(&global.getInitializer());
+  Value value = LLVM::UndefOp::create(builder, loc, type);
+  for (int64_t number = 0; number < int64_t(cpuFeatures.size()); ++number) {
+    value = LLVM::InsertValueOp::create(
+        builder, loc, value,
+        constant(loc, static_cast<int64_t>(cpuFeatures[number])),
+        ArrayRef<int64_t>{number, 0});
+    value = LLVM::InsertValueOp::create(builder, loc, value,
+                                        address(loc, getSymbol(kernel, number)),
+                                        ArrayRef<int64_t>{number, 1});
+  }
+  LLVM::ReturnOp::create(builder, loc, value);
+}
+
+/// Appends a polynomial as the kernel support library evaluates it: what to do
+/// and with what, operands first.
+static void addCode(SmallVector<int64_t> &code, AffineExpr expr,
+                    const CallLayout &layout) {
+  enum { kEnd, kConstant, kWord, kAdd, kMultiply };
+  auto add = [&](auto &&self, AffineExpr expr) -> void {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      code.append({kConstant, constant.getValue()});
+    } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+      code.append({kWord, layout.getSymbolWord(symbol.getPosition())});
+    } else {
+      auto binary = cast<AffineBinaryOpExpr>(expr);
+      self(self, binary.getLHS());
+      self(self, binary.getRHS());
+      code.append({expr.getKind() == AffineExprKind::Add ? kAdd : kMultiply,
+                   int64_t{0}});
+    }
+  };
+  add(add, expr);
+  code.append({kEnd, int64_t{0}});
+}
+
+/// The message of a relation that does not hold. In it, %d is the value of the
+/// side that is named first, then that of the other one.
+static std::pair<std::string, bool> describe(AbiAttr abi,
+                                             RelationAttr relation) {
+  AffineExpr left = relation.getSides().getResult(0);
+  AffineExpr right = relation.getSides().getResult(1);
+  bool isEqual = relation.getKind() == RelationKind::Equal;
+  // A relation that need not hold always is one of the right side to itself
+  // else; where it does not hold, it had to.
+  auto getRequired = [&](AffineExpr expr) {
+    for (;;) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(expr);
+      int64_t number =
+          symbol ? int64_t{symbol.getPosition()} - abi.getTermSymbol(0) : -1;
+      if (number < 0 || abi.getTerms()[number].getKind() != TermKind::IfLess ||
+          abi.getTerms()[number].getOperands().getResult(3) != right)
+        return expr;
+      expr = abi.getTerms()[number].getOperands().getResult(2);
+    }
+  };
+  left = getRequired(left);
+  // What is named first is rather a size or scalar than what it is compared to.
+  bool swaps = !isa<AffineSymbolExpr>(left) &&
+               (isa<AffineSymbolExpr>(right) || isa<AffineConstantExpr>(left));
+  if (swaps)
+    std::swap(left, right);
+  std::string text = describeSize(abi, left) + " is %d, expected " +
+                     (isEqual ? ""
+                      : swaps ? "at least "
+                              : "at most ");
+  text += isa<AffineConstantExpr>(right)
+              ? "%d"
+              : describeSize(abi, right) + ", which is %d";
+  return {text, swaps};
+}
+
+void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout,
+                                        const KernelMemory &memory) {
+  AbiAttr abi = layout.getAbi();
+  std::string names;
+  auto addName = [&](StringRef name) {
+    int64_t offset = names.size();
+    names += name;
+    names.push_back('\0');
+    return offset;
+  };
+  addName(kernel.getName());
+
+  SmallVector<int64_t> arguments, dims;
+  int64_t numInputs = abi.getInputs().size();
+  for (auto [index, arg] : llvm::enumerate(layout.getArguments())) {
+    auto number = static_cast<int64_t>(index);
+    RankedTensorType tensor = layout.getTensor(index);
+    Type element = getElementTypeOrSelf(arg.getType());
+    arguments.append(
+        {addName(arg.getName()), getDLPackCode(element), getBits(element),
+         tensor ? tensor.getRank() : -1,
+         number < numInputs ? -1 : abi.getInPlace()[number - numInputs],
+         layout.getStridesWord(index), static_cast<int64_t>(dims.size() / 2),
+         llvm::is_contained(abi.getShapeOnly(), number)});
+    if (!tensor)
+      continue;
+    for (auto [size, word] :
+         llvm::zip_equal(tensor.getShape(), layout.getDimWords(index)))
+      dims.append({word, ShapedType::isDynamic(size) ? -1 : size});
+  }
+  SmallVector<int64_t> bounds;
+  for (BoundAttr bound : abi.getBounds()) {
+    bounds.append({static_cast<int64_t>(bound.getKind()), bound.getInput(),
+                   bound.getLengths()});
+    auto addFactor = [&](ArrayRef<int64_t> factors, size_t number,
+                         int64_t absent) {
+      int64_t factor = number < factors.size() ? factors[number] : absent;
+      if (factor < 0 && number < factors.size())
+        bounds.append({layout.getSymbolWord(-1 - factor), -1});
+      else
+        bounds.append({-1, factor});
+    };
+    addFactor(bound.getLimit(), 0, 1);
+    addFactor(bound.getLimit(), 1, 1);
+    addFactor(bound.getEach(), 0, -1);
+  }
+  SmallVector<int64_t> code, terms, relations;
+  auto addOperand = [&](AffineExpr expr) {
+    int64_t offset = code.size();
+    addCode(code, expr, layout);
+    return offset;
+  };
+  for (TermAttr term : abi.getTerms()) {
+    terms.push_back(static_cast<int64_t>(term.getKind()));
+    for (unsigned i = 0; i < 4; ++i)
+      terms.push_back(i < term.getOperands().getNumResults()
+                          ? addOperand(term.getOperands().getResult(i))
+                          : 0);
+  }
+  for (RelationAttr relation : abi.getRelations()) {
+    auto [text, swaps] = describe(abi, relation);
+    relations.append({static_cast<int64_t>(relation.getKind()),
+                      addOperand(relation.getSides().getResult(0)),
+                      addOperand(relation.getSides().getResult(1)),
+                      addName(text), swaps});
+  }
+  std::string base = (kernel.getName() + ".").str();
+  createText(base + "names", names);
+  createTable(base + "arguments", arguments);
+  createTable(base + "dims", dims);
+  createTable(base + "sizes", SmallVector<int64_t>(abi.getSizes()));
+  createTable(base + "bounds", bounds);
+  createTable(base + "code", code);
+  createTable(base + "terms", terms);
+  createTable(base + "relations", relations);
+  createVariants(kernel);
+
+  Location loc = kernel.getLoc();
+  builder.setInsertionPointToEnd(module.getBody());
+  SmallVector<Type> types(10, pointer);
+  types.append(11, i64);
+  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+  auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
+                                       LLVM::Linkage::Internal,
+                                       base + "description", Attribute());
+  builder.createBlock(&global.getInitializer());
+  SmallVector<Value> fields;
+  for (StringRef table : {"names", "arguments", "dims", "sizes", "variants",
+                          "bounds", "code", "terms", "relations"})
+    fields.push_back(address(loc, base + table.str()));
+  bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+  fields.push_back(memory.sharedBytes && !hasWorkspace
+                       ? address(loc, memory.sharedBytes <= kSmallSharedBytes
+                                          ? kRunSmallSharedSymbol
+                                          : kRunSharedSymbol)
+                       : LLVM::ZeroOp::create(builder, loc, pointer));
+  for (int64_t number :
+       {numInputs, static_cast<int64_t>(abi.getOutputs().size()),
+        static_cast<int64_t>(abi.getSizes().size()), layout.getNumWords(),
+        static_cast<int64_t>(cpuFeatures.size()),
+        static_cast<int64_t>(abi.getBounds().size()),
+        static_cast<int64_t>(abi.getTerms().size()),
+        static_cast<int64_t>(abi.getRelations().size()), int64_t{hasWorkspace},
+        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes})
+    fields.push_back(constant(loc, number));
+  Value value = LLVM::UndefOp::create(builder, loc, type);
+  for (auto [number, field] : llvm::enumerate(fields))
+    value = LLVM::InsertValueOp::create(
+        builder, loc, value, field,
+        ArrayRef<int64_t>{static_cast<int64_t>(number)});
+  LLVM::ReturnOp::create(builder, loc, value);
+}

@@ -1,0 +1,205 @@
+//===- EmitPacked.cpp - kernels called by words -----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CInterfaceEmitter.h"
+#include "posenc/ABI/CInterface.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The arguments that a kernel has in the LLVM dialect.
+static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
+                                        const CallLayout &layout) {
+  MLIRContext *context = kernel.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  Type i64 = IntegerType::get(context, 64);
+  SmallVector<Type> types;
+  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
+    if (RankedTensorType tensor = layout.getTensor(number)) {
+      types.append({pointer, pointer});
+      types.append(1 + 2 * tensor.getRank(), i64);
+    } else {
+      types.push_back(arg.getType().isIndex() ? i64 : arg.getType());
+    }
+  }
+  size_t numBuffers = layout.getScratchBytes().size() +
+                      (layout.getSharedBytes() ? 1 : 0) +
+                      kernel->hasAttr(PosencDialect::kMeasuredAttrName) +
+                      kernel->hasAttr(PosencDialect::kPhasesAttrName);
+  for (size_t i = 0; i < numBuffers; ++i) {
+    types.append({pointer, pointer});
+    types.append(3, i64);
+  }
+  if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
+    types.append(2, i64);
+  if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
+    types.push_back(i64);
+  return types;
+}
+
+std::string CInterfaceEmitter::getSymbol(LLVM::LLVMFuncOp kernel,
+                                         unsigned variant) {
+  return isGpu ? getGpuKernelSymbol(kernel.getName())
+               : getKernelSymbol(kernel.getName(), variant);
+}
+
+LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
+                                       const CallLayout &layout) {
+  StringRef name = kernel.getName();
+  if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return kernel.emitError() << "'" << name << "' is not a C identifier";
+  if (name == kMetadataName || name == kSetParallelForName ||
+      name == kVulkanCodeName)
+    return kernel.emitError()
+           << "'" << name << "' is the name of a library's own function";
+  if (kernel.isExternal() || kernel.isVarArg() ||
+      !isa<LLVM::LLVMVoidType>(kernel.getFunctionType().getReturnType()) ||
+      kernel.getArgumentTypes() !=
+          ArrayRef<Type>(getKernelTypes(kernel, layout)))
+    return kernel.emitError()
+           << "type " << kernel.getFunctionType()
+           << " is not that of a kernel with the signature " << layout.getAbi();
+  if (layout.getSharedBytes() > kSharedBytes &&
+      !kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
+    return kernel.emitError() << "its chunks share " << layout.getSharedBytes()
+                              << " bytes, of at most " << kSharedBytes;
+  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
+    RankedTensorType tensor = layout.getTensor(number);
+    if (tensor && !getStaticBytes(tensor))
+      return kernel.emitError() << "no memory has room for '" << arg.getName()
+                                << "' of type " << arg.getType();
+  }
+  return success();
+}
+
+void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
+                                   const CallLayout &layout, unsigned variant) {
+  Location loc = kernel.getLoc();
+  LLVM::LLVMFuncOp packed =
+      createFunction(getSymbol(kernel, variant) + ".packed", nothing,
+                     {pointer, i64, i64}, LLVM::Linkage::Internal);
+  Block *entry = packed.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  Value words = entry->getArgument(0);
+  bool hasPhases = kernel->hasAttr(PosencDialect::kPhasesAttrName);
+  SmallVector<Value> operands;
+  for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
+    Value word = loadWord(loc, words, number);
+    RankedTensorType tensor = layout.getTensor(number);
+    if (!tensor) {
+      Type type = arg.getType();
+      if (type.isInteger(32) || type.isF32())
+        word = LLVM::TruncOp::create(builder, loc, i32, word);
+      if (isa<FloatType>(type))
+        word = LLVM::BitcastOp::create(builder, loc, type, word);
+      operands.push_back(word);
+      continue;
+    }
+    Value data = LLVM::IntToPtrOp::create(builder, loc, pointer, word);
+    operands.append({data, data, constant(loc, 0)});
+    for (auto [size, sizeWord] :
+         llvm::zip_equal(tensor.getShape(), layout.getDimWords(number)))
+      operands.push_back(sizeWord < 0 ? constant(loc, size)
+                                      : loadWord(loc, words, sizeWord));
+    int64_t stride = layout.getStridesWord(number);
+    for (int64_t dim = 0; dim + 1 < tensor.getRank(); ++dim)
+      operands.push_back(loadWord(loc, words, stride + dim));
+    if (tensor.getRank() > 0)
+      operands.push_back(constant(loc, 1));
+  }
+  auto addBuffer = [&](Value address, int64_t size) {
+    Value data = LLVM::IntToPtrOp::create(builder, loc, pointer, address);
+    operands.append(
+        {data, data, constant(loc, 0), constant(loc, size), constant(loc, 1)});
+  };
+  // As LLVM knows of memory on the stack.
+  auto addOwnBuffer = [&](Value address, int64_t size) {
+    unsigned argument = operands.size() + 1;
+    kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      builder.getUnitAttr());
+    kernel.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(64));
+    addBuffer(address, size);
+  };
+  // As large as the words of the call ask for, which nobody reads there.
+  if (kernel->hasAttr(PosencDialect::kMeasuredAttrName))
+    addOwnBuffer(loadWord(loc, words, layout.getMeasuredWord()), 0);
+  if (int64_t bytes = layout.getSharedBytes()) // of f32
+    addBuffer(loadWord(loc, words, layout.getSharedWord()), bytes / 4);
+  if (!layout.getScratchBytes().empty()) {
+    Value chunk = entry->getArgument(1), total = constant(loc, 0);
+    for (int64_t bytes : layout.getScratchBytes())
+      total = LLVM::AddOp::create(builder, loc, total, constant(loc, bytes));
+    Value address = LLVM::AddOp::create(
+        builder, loc, loadWord(loc, words, layout.getScratchWord()),
+        LLVM::MulOp::create(builder, loc, chunk, total));
+    for (int64_t bytes : layout.getScratchBytes()) {
+      addOwnBuffer(address, bytes);
+      address =
+          LLVM::AddOp::create(builder, loc, address, constant(loc, bytes));
+    }
+  }
+  if (hasPhases)
+    addBuffer(LLVM::PtrToIntOp::create(
+                  builder, loc, i64,
+                  getWordAddress(loc, words, layout.getPhaseWord())),
+              1);
+  if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
+    operands.append({entry->getArgument(1), entry->getArgument(2)});
+  // In place of a chunk: kernels on a GPU are not split.
+  if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
+    operands.push_back(entry->getArgument(1));
+  LLVM::CallOp::create(builder, loc, kernel, operands);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  kernel->setAttr("no_inline", builder.getUnitAttr());
+  emitKernel(kernel, variant, packed);
+}
+
+/// How the number of chunks is chosen, as the kernel support library's
+/// kNotChunked etc.
+static int64_t getChunkedBy(LLVM::LLVMFuncOp kernel) {
+  enum { kNotChunked, kByOutputs, kByInputs, kByAll };
+  Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
+  if (!chunked)
+    return kNotChunked;
+  auto text = dyn_cast<StringAttr>(chunked);
+  return !text ? kByOutputs : text == "inputs" ? kByInputs : kByAll;
+}
+
+Type CInterfaceEmitter::getKernelType() {
+  return LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                          {pointer, i64, i64, i64, i64});
+}
+
+void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
+                                   LLVM::LLVMFuncOp packed) {
+  int64_t numPhases = 0, parallelPhases = 0;
+  if (auto phases = kernel->getAttrOfType<DenseBoolArrayAttr>(
+          PosencDialect::kPhasesAttrName)) {
+    numPhases = phases.size();
+    for (auto [number, isParallel] : llvm::enumerate(phases.asArrayRef()))
+      parallelPhases |= int64_t{isParallel} << number;
+  }
+  Location loc = kernel.getLoc();
+  builder.setInsertionPointToEnd(module.getBody());
+  // Linked by name where entries are; made internal when all are together.
+  auto global = LLVM::GlobalOp::create(
+      builder, loc, getKernelType(), /*isConstant=*/true,
+      LLVM::Linkage::External, getSymbol(kernel, variant), Attribute());
+  builder.createBlock(&global.getInitializer());
+  Value value = LLVM::UndefOp::create(builder, loc, global.getType());
+  SmallVector<Value> fields{address(loc, packed.getName())};
+  for (int64_t number :
+       {getChunkedBy(kernel), numPhases, parallelPhases,
+        int64_t{kernel->hasAttr(PosencDialect::kMeasuredAttrName)}})
+    fields.push_back(constant(loc, number));
+  for (auto [number, field] : llvm::enumerate(fields))
+    value = LLVM::InsertValueOp::create(builder, loc, value, field,
+                                        ArrayRef<int64_t>{int64_t(number)});
+  LLVM::ReturnOp::create(builder, loc, value);
+}

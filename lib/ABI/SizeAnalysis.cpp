@@ -1,0 +1,583 @@
+//===- SizeAnalysis.cpp - what operations require of sizes ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SizeAnalysis.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+SizeAnalysis::SizeAnalysis(FunctionOpInterface function) : function(function) {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    inputs[argument] = number;
+    auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+    if (!tensor)
+      continue;
+    SmallVector<SizeExpr> &shape = shapes[argument];
+    for (auto [dim, size] : llvm::enumerate(tensor.getShape()))
+      shape.push_back(ShapedType::isDynamic(size)
+                          ? symbols.createSize(number, dim)
+                          : SizeExpr(size));
+  }
+  // Behind the sizes, which stand for scalars that are equal to them.
+  for (BlockArgument argument : function.getArguments())
+    if (argument.getType().isIntOrIndex())
+      integers[argument] = symbols.createScalar(argument.getArgNumber());
+}
+
+LogicalResult SizeAnalysis::run() {
+  if (failed(visitBlock(function.getFunctionBody().front())))
+    return failure();
+  for (const Requirement &requirement : requirements)
+    if (failed(finish(requirement)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+SmallVector<SizeExpr> SizeAnalysis::getShape(Value tensor) {
+  auto type = cast<ShapedType>(tensor.getType());
+  auto [entry, isNew] = shapes.try_emplace(tensor);
+  if (isNew && type.hasRank())
+    for (int64_t size : type.getShape())
+      entry->second.push_back(ShapedType::isDynamic(size)
+                                  ? symbols.createUnknown()
+                                  : SizeExpr(size));
+  return entry->second;
+}
+
+SizeExpr SizeAnalysis::getSize(Value tensor, int64_t dim) {
+  return symbols.resolve(getShape(tensor)[dim], /*useConstants=*/false);
+}
+
+void SizeAnalysis::setShape(Value tensor, ArrayRef<SizeExpr> shape,
+                            Operation *op) {
+  SmallVector<SizeExpr> copy(shape);
+  auto type = cast<ShapedType>(tensor.getType());
+  for (auto [size, expr] : llvm::zip_equal(type.getShape(), copy)) {
+    if (ShapedType::isDynamic(size)) {
+      requireAtMost(0, expr, op);
+      continue;
+    }
+    requireEqual(expr, size, op);
+    expr = size;
+  }
+  shapes[tensor] = std::move(copy);
+}
+
+SizeExpr SizeAnalysis::getInteger(OpFoldResult value) {
+  if (auto attribute = dyn_cast<Attribute>(value))
+    return cast<IntegerAttr>(attribute).getValue().getSExtValue();
+  APInt constant;
+  if (matchPattern(cast<Value>(value), m_ConstantInt(&constant)))
+    return constant.getSignificantBits() <= 64
+               ? SizeExpr(constant.getSExtValue())
+               : SizeExpr::overflow();
+  auto [entry, isNew] = integers.try_emplace(cast<Value>(value));
+  if (isNew)
+    entry->second = symbols.createUnknown();
+  return entry->second;
+}
+
+SmallVector<SizeExpr> SizeAnalysis::getIntegers(ArrayRef<OpFoldResult> values) {
+  return llvm::map_to_vector(
+      values, [&](OpFoldResult value) { return getInteger(value); });
+}
+
+std::optional<unsigned> SizeAnalysis::getInput(Value tensor) const {
+  auto known = inputs.find(tensor);
+  if (known == inputs.end())
+    return std::nullopt;
+  return known->second;
+}
+
+void SizeAnalysis::shareInput(Value from, Value to) {
+  inputs.erase(to);
+  if (std::optional<unsigned> input = getInput(from))
+    inputs[to] = *input;
+}
+
+std::optional<SizeExpr>
+SizeAnalysis::select(Value condition, const SizeExpr &yes, const SizeExpr &no) {
+  APInt constant;
+  if (matchPattern(condition, m_ConstantInt(&constant)))
+    return constant.isZero() ? no : yes;
+  auto known = conditions.find(condition);
+  if (known == conditions.end())
+    return std::nullopt;
+  const auto &[predicate, left, right] = known->second;
+  auto term = [&](TermKind kind, const SizeExpr &a, const SizeExpr &b,
+                  const SizeExpr &first, const SizeExpr &second) {
+    return symbols.createTerm(kind, {a, b, first, second});
+  };
+  bool isUnsigned = predicate >= arith::CmpIPredicate::ult;
+  if (isUnsigned &&
+      !(symbols.isNonNegative(left) && symbols.isNonNegative(right)))
+    return std::nullopt;
+  switch (predicate) {
+  case arith::CmpIPredicate::eq:
+    return term(TermKind::IfEqual, left, right, yes, no);
+  case arith::CmpIPredicate::ne:
+    return term(TermKind::IfEqual, left, right, no, yes);
+  case arith::CmpIPredicate::slt:
+  case arith::CmpIPredicate::ult:
+    return term(TermKind::IfLess, left, right, yes, no);
+  case arith::CmpIPredicate::sge:
+  case arith::CmpIPredicate::uge:
+    return term(TermKind::IfLess, left, right, no, yes);
+  case arith::CmpIPredicate::sgt:
+  case arith::CmpIPredicate::ugt:
+    return term(TermKind::IfLess, right, left, yes, no);
+  case arith::CmpIPredicate::sle:
+  case arith::CmpIPredicate::ule:
+    return term(TermKind::IfLess, right, left, no, yes);
+  }
+  llvm_unreachable("an unknown predicate");
+}
+
+//===----------------------------------------------------------------------===//
+// Requirements
+//===----------------------------------------------------------------------===//
+
+void SizeAnalysis::requireEqual(const SizeExpr &a, const SizeExpr &b,
+                                Operation *op) {
+  if (a == b && !a.hasOverflow())
+    return;
+  Requirement requirement{RelationKind::Equal, a, b, op, guards};
+  SizeExpr difference = a - b;
+  if (conditional || difference.hasOverflow()) {
+    requirements.push_back(std::move(requirement));
+    return;
+  }
+  // Of a difference of two symbols, or of one and a constant, more is known.
+  SmallVector<unsigned> names = difference.getSymbols();
+  int64_t divisor = difference.getDivisor();
+  SizeExpr least = difference.divideBy(std::max<int64_t>(divisor, 1));
+  auto isSize = [&](unsigned symbol) {
+    return symbols.get(symbol).kind == SizeSymbol::Kind::Size;
+  };
+  if (names.size() == 2 && isSize(names[0]) && isSize(names[1]) &&
+      (least == SizeExpr::symbol(names[0]) - SizeExpr::symbol(names[1]) ||
+       least == SizeExpr::symbol(names[1]) - SizeExpr::symbol(names[0]))) {
+    symbols.unite(names[0], names[1]);
+    return;
+  }
+  if (names.size() == 1 && isSize(names[0])) {
+    SizeExpr symbol = SizeExpr::symbol(names[0]);
+    std::optional<int64_t> value = (symbol - least).getConstant();
+    if (!value)
+      value = (symbol + least).getConstant();
+    if (value) {
+      symbols.setConstant(names[0], *value);
+      requirement.left = symbol;
+      requirement.right = *value;
+      requirement.isAssumed = true;
+    }
+  }
+  requirements.push_back(std::move(requirement));
+}
+
+void SizeAnalysis::requireEqual(Value a, Value b, Operation *op) {
+  for (auto [size, otherSize] : llvm::zip_equal(getShape(a), getShape(b)))
+    requireEqual(size, otherSize, op);
+}
+
+void SizeAnalysis::requireAtMost(const SizeExpr &a, const SizeExpr &b,
+                                 Operation *op) {
+  Requirement requirement{RelationKind::AtMost, a, b, op, guards};
+  std::optional<unsigned> symbol = b.getSymbol();
+  if (!conditional && symbol && a == SizeExpr(0) &&
+      symbols.get(*symbol).kind == SizeSymbol::Kind::Scalar &&
+      !symbols.get(*symbol).isNonNegative) {
+    symbols.setNonNegative(*symbol);
+    requirement.isAssumed = true;
+  } else if (symbols.isNonNegative(b - a)) {
+    return;
+  }
+  requirements.push_back(std::move(requirement));
+}
+
+void SizeAnalysis::requireBound(IndexBound bound) {
+  bounds.push_back(std::move(bound));
+}
+
+SmallVector<SizeAnalysis::Guard> SizeAnalysis::getGuards(Value condition,
+                                                         bool isTrue) {
+  std::optional<SizeExpr> holds = select(condition, 1, 0);
+  if (!holds)
+    return {};
+  auto known = conditions.find(condition);
+  if (known != conditions.end()) {
+    const auto &[predicate, left, right] = known->second;
+    switch (isTrue ? predicate : arith::invertPredicate(predicate)) {
+    case arith::CmpIPredicate::slt:
+    case arith::CmpIPredicate::ult:
+      return {{left, right}};
+    case arith::CmpIPredicate::sle:
+    case arith::CmpIPredicate::ule:
+      return {{left, right + 1}};
+    case arith::CmpIPredicate::sgt:
+    case arith::CmpIPredicate::ugt:
+      return {{right, left}};
+    case arith::CmpIPredicate::sge:
+    case arith::CmpIPredicate::uge:
+      return {{right, left + 1}};
+    case arith::CmpIPredicate::eq:
+      return {{left, right + 1}, {right, left + 1}};
+    case arith::CmpIPredicate::ne:
+      break;
+    }
+  }
+  if (isTrue)
+    return {{0, *holds}};
+  return {{*holds, 1}};
+}
+
+LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>())
+    return success(succeeded(requireCondition(both.getLhs(), op)) &&
+                   succeeded(requireCondition(both.getRhs(), op)));
+  std::optional<SizeExpr> holds = select(condition, 1, 0);
+  if (!holds)
+    return op->emitError("expected a comparison of sizes, which entry points "
+                         "can check: kernels do not end the process");
+  auto known = conditions.find(condition);
+  if (known == conditions.end()) {
+    requireEqual(*holds, 1, op);
+    return success();
+  }
+  auto [predicate, left, right] = known->second;
+  switch (predicate) {
+  case arith::CmpIPredicate::eq:
+    requireEqual(left, right, op);
+    break;
+  case arith::CmpIPredicate::slt:
+  case arith::CmpIPredicate::ult:
+    requireAtMost(left + 1, right, op);
+    break;
+  case arith::CmpIPredicate::sle:
+  case arith::CmpIPredicate::ule:
+    requireAtMost(left, right, op);
+    break;
+  case arith::CmpIPredicate::sgt:
+  case arith::CmpIPredicate::ugt:
+    requireAtMost(right + 1, left, op);
+    break;
+  case arith::CmpIPredicate::sge:
+  case arith::CmpIPredicate::uge:
+    requireAtMost(right, left, op);
+    break;
+  case arith::CmpIPredicate::ne:
+    requireEqual(*holds, 1, op);
+    break;
+  }
+  return success();
+}
+
+bool SizeAnalysis::isCertain(ArrayRef<Guard> guards) {
+  return llvm::all_of(guards, [&](const Guard &guard) {
+    return symbols.isKnown(guard.first) && symbols.isKnown(guard.second);
+  });
+}
+
+LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
+  Operation *op = requirement.op;
+  // A read is clamped to the tensor, which must have elements then, unless the
+  // read is in a loop that need not run.
+  if (auto read = dyn_cast<tensor::ExtractOp>(op)) {
+    if (!unprovenReads.insert(read) || !isCertain(requirement.guards))
+      return success();
+    for (const SizeExpr &size : getShape(read.getTensor()))
+      if (failed(
+              finish({RelationKind::AtMost, 1, size, op, requirement.guards})))
+        return failure();
+    return success();
+  }
+  return op->emitError()
+         << "sizes of '" << op->getName()
+         << "' follow from elements of tensors or from too large an "
+            "expression, so that entry points cannot check them: make them "
+            "arguments";
+}
+
+SmallVector<SizeExpr> SizeAnalysis::getDifferences(const SizeExpr &difference,
+                                                   ArrayRef<Guard> guards) {
+  SmallVector<SizeExpr> differences{difference};
+  for (const Guard &guard : guards) {
+    SizeExpr holds = symbols.resolve(guard.second - guard.first - 1,
+                                     /*useConstants=*/false);
+    if (!symbols.isKnown(holds))
+      differences.push_back(difference + holds);
+  }
+  return differences;
+}
+
+bool SizeAnalysis::isProven(const SizeExpr &difference,
+                            ArrayRef<Guard> guards) {
+  if (llvm::any_of(
+          getDifferences(difference, guards),
+          [&](const SizeExpr &expr) { return symbols.isAtMostZero(expr); }))
+    return true;
+  // Each case may need another guard.
+  SmallVector<SizeExpr> cases = symbols.splitCases(difference);
+  return !cases.empty() && llvm::all_of(cases, [&](const SizeExpr &expr) {
+    return isProven(expr, guards);
+  });
+}
+
+LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
+  auto [kind, left, right, op, guards, isAssumed] = requirement;
+  SizeExpr difference = symbols.resolve(left - right, /*useConstants=*/false);
+  if (difference == SizeExpr(0) && !isAssumed)
+    return success();
+  if (!symbols.isKnown(difference)) {
+    // Of what varies within a call, the bounds must hold.
+    if (kind == RelationKind::Equal) {
+      for (const SizeExpr &side : {difference, SizeExpr(0) - difference})
+        if (failed(finish({RelationKind::AtMost, side, 0, op, guards})))
+          return failure();
+      return success();
+    }
+    if (isProven(difference, guards))
+      return success();
+    std::optional<SizeExpr> condition =
+        symbols.findCondition(getDifferences(difference, guards));
+    if (!condition)
+      return finishUnknown(requirement);
+    // What is subtracted goes to the other side.
+    left = right = SizeExpr(0);
+    for (const auto &[monomial, coefficient] : condition->getTerms()) {
+      SizeExpr term(1);
+      for (unsigned symbol : monomial)
+        term = term * SizeExpr::symbol(symbol);
+      if (coefficient > 0)
+        left = left + term * coefficient;
+      else
+        right = right - term * coefficient;
+    }
+  }
+  // A loop whose bounds vary within the call is taken as one that runs.
+  auto isKnown = [&](const SizeExpr &expr) {
+    return symbols.isKnown(symbols.resolve(expr, /*useConstants=*/false));
+  };
+  for (const Guard &guard : llvm::reverse(guards))
+    if (isKnown(guard.first) && isKnown(guard.second))
+      left = symbols.createTerm(TermKind::IfLess,
+                                {guard.first, guard.second, left, right});
+  difference = symbols.resolve(left - right, /*useConstants=*/true);
+  bool holds = kind == RelationKind::Equal
+                   ? difference == SizeExpr(0)
+                   : symbols.isNonNegative(SizeExpr(0) - difference);
+  if (holds && !isAssumed)
+    return success();
+  if (std::optional<int64_t> constant = difference.getConstant();
+      constant && !holds) {
+    std::optional<int64_t> l =
+        symbols.resolve(left, /*useConstants=*/true).getConstant();
+    std::optional<int64_t> r =
+        symbols.resolve(right, /*useConstants=*/true).getConstant();
+    InFlightDiagnostic error = op->emitError();
+    error << "sizes of '" << op->getName() << "' never fit: expected ";
+    if (!l || !r)
+      return error << "a difference of 0, got " << *constant;
+    return error << (kind == RelationKind::Equal ? "" : "at most ") << *r
+                 << ", got " << *l;
+  }
+  left = symbols.resolve(left, /*useConstants=*/false);
+  right = symbols.resolve(right, /*useConstants=*/false);
+  if (left.hasOverflow() || right.hasOverflow() || !symbols.isKnown(left) ||
+      !symbols.isKnown(right))
+    return finishUnknown(requirement);
+  if (left == right)
+    return success();
+  // The simpler side is what messages begin with.
+  if (kind == RelationKind::Equal && !left.getSymbol() && right.getSymbol())
+    std::swap(left, right);
+  if (seen.insert({kind, left, right}).second)
+    relations.push_back({kind, left, right});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult SizeAnalysis::visitBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(visit(&op)))
+      return failure();
+  return success();
+}
+
+void SizeAnalysis::addGuard(const Guard &guard) {
+  if (symbols.isNonNegative(guard.second - guard.first - SizeExpr(1)))
+    return;
+  guards.push_back(guard);
+  // What varies within a call may say more: where a < min(b, c), a < b, and
+  // where a < (c < d ? b : a), c < d.
+  SmallVector<Guard> worklist{guard};
+  auto derive = [&](const SizeExpr &a, const SizeExpr &b) {
+    worklist.push_back({a, b});
+    if (!symbols.isKnown(b - a))
+      guards.push_back({a, b});
+  };
+  while (!worklist.empty()) {
+    Guard last = worklist.pop_back_val();
+    const SizeExpr &least = last.first;
+    std::optional<unsigned> number = last.second.getSymbol();
+    if (!number || symbols.get(*number).kind != SizeSymbol::Kind::Term)
+      continue;
+    TermKind kind = symbols.get(*number).term;
+    ArrayRef<SizeExpr> operands = symbols.get(*number).operands;
+    if (kind == TermKind::Min) {
+      derive(least, operands[0]);
+      derive(least, operands[1]);
+    }
+    if (kind != TermKind::IfLess && kind != TermKind::IfEqual)
+      continue;
+    bool isEqual = kind == TermKind::IfEqual;
+    const SizeExpr &left = operands[0], &right = operands[1];
+    if (symbols.isAtMostZero(operands[3] - least)) {
+      derive(least, operands[2]);
+      derive(left, isEqual ? right + 1 : right);
+      if (isEqual)
+        derive(right, left + 1);
+    } else if (symbols.isAtMostZero(operands[2] - least)) {
+      derive(least, operands[3]);
+      if (!isEqual)
+        derive(right, left + 1);
+    }
+  }
+}
+
+LogicalResult SizeAnalysis::visitRegion(Region &region, ArrayRef<Guard> more,
+                                        ArrayRef<SizeExpr> loops) {
+  size_t numGuards = guards.size();
+  ArrayRef<SizeExpr> outer = currentLoops;
+  for (const Guard &guard : more)
+    addGuard(guard);
+  if (!loops.empty())
+    currentLoops = loops;
+  ++conditional;
+  LogicalResult result = success();
+  for (Block &block : region)
+    if (succeeded(result))
+      result = visitBlock(block);
+  --conditional;
+  currentLoops = outer;
+  guards.truncate(numGuards);
+  return result;
+}
+
+LogicalResult SizeAnalysis::visitCall(Operation *op) {
+  auto call = cast<func::CallOp>(op);
+  auto callee = symbolTables.lookupNearestSymbolFrom<func::FuncOp>(
+      op, call.getCalleeAttr());
+  if (!callee || callee.isExternal())
+    return op->emitError() << "'" << call.getCallee()
+                           << "' has no body, and a kernel calls nothing that "
+                              "is outside of its module";
+  if (!llvm::hasSingleElement(callee.getBody()))
+    return op->emitError() << "'" << call.getCallee()
+                           << "' has control flow: use operations of scf";
+  if (llvm::is_contained(callers, callee) || callers.size() >= 64)
+    return op->emitError() << "'" << call.getCallee()
+                           << "' calls itself, or calls are nested more than "
+                              "64 deep";
+  for (auto [argument, operand] :
+       llvm::zip_equal(callee.getArguments(), call.getOperands())) {
+    shareInput(operand, argument);
+    if (isa<ShapedType>(argument.getType())) {
+      SmallVector<SizeExpr> shape = getShape(operand);
+      shapes[argument] = std::move(shape);
+    } else if (argument.getType().isIntOrIndex()) {
+      SizeExpr integer = getInteger(operand);
+      integers[argument] = integer;
+    }
+  }
+  callers.push_back(callee);
+  LogicalResult visited = visitBlock(callee.getBody().front());
+  callers.pop_back();
+  if (failed(visited))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(
+           call.getResults(),
+           callee.getBody().front().getTerminator()->getOperands())) {
+    if (isa<ShapedType>(result.getType())) {
+      SmallVector<SizeExpr> shape = getShape(value);
+      shapes[result] = std::move(shape);
+    } else if (result.getType().isIntOrIndex()) {
+      SizeExpr integer = getInteger(value);
+      integers[result] = integer;
+    }
+    shareInput(value, result);
+  }
+  return success();
+}
+
+/// Whether no tensor of the operation depends on a call in its shape. What is
+/// in memory already is checked by nobody.
+static bool hasStaticShapes(Operation *op) {
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<TensorType>(type);
+    return !tensor || tensor.hasStaticShape();
+  };
+  return llvm::all_of(op->getOperandTypes(), isStatic) &&
+         llvm::all_of(op->getResultTypes(), isStatic);
+}
+
+LogicalResult SizeAnalysis::visit(Operation *op) {
+  // A private function may be visited more than once.
+  for (Value result : op->getResults()) {
+    shapes.erase(result);
+    integers.erase(result);
+    conditions.erase(result);
+    inputs.erase(result);
+  }
+  if (isa<func::CallOp>(op))
+    return visitCall(op);
+  if (auto assertion = dyn_cast<cf::AssertOp>(op))
+    return requireCondition(assertion.getArg(), op);
+  for (auto visitKind :
+       {visitTensorOp, visitLinalgOp, visitPosencOp, visitLoopOp})
+    if (std::optional<LogicalResult> result = visitKind(op, *this))
+      return *result;
+  if (visitIntegerOp(op, *this))
+    return success();
+  if (OpTrait::hasElementwiseMappableTraits(op) &&
+      llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>)) {
+    Value first;
+    for (Value operand : op->getOperands()) {
+      if (!isa<ShapedType>(operand.getType()))
+        continue;
+      if (first)
+        requireEqual(first, operand, op);
+      else
+        first = operand;
+    }
+    SmallVector<SizeExpr> shape = getShape(first);
+    for (Value result : op->getResults())
+      setShape(result, shape, op);
+    return success();
+  }
+  if (op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+      !hasStaticShapes(op))
+    return op->emitError() << "entry points cannot check what '"
+                           << op->getName() << "' requires of dynamic sizes";
+  for (Region &region : op->getRegions())
+    if (failed(visitRegion(region, {})))
+      return failure();
+  return success();
+}

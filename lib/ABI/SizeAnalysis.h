@@ -1,0 +1,183 @@
+//===- SizeAnalysis.h - what operations require of sizes --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every size in a function is a polynomial of symbols: the sizes of the inputs,
+// scalar inputs, and terms such as quotients of these. Operations require that
+// some sizes be equal to others, or at most as large. Two sizes of inputs that
+// must be equal become one; the other requirements are relations, which entry
+// points check before the kernel runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_ABI_SIZEANALYSIS_H
+#define POSENC_LIB_ABI_SIZEANALYSIS_H
+
+#include "SizeExpr.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <set>
+
+namespace mlir::posenc {
+
+/// A requirement that entry points check.
+struct SizeRelation {
+  RelationKind kind;
+  SizeExpr left, right;
+};
+
+/// What must hold of the elements of an input that are used as indices, as
+/// `#posenc.bound` says it.
+struct IndexBound {
+  BoundKind kind;
+  unsigned input;
+  SmallVector<SizeExpr> limit;
+  std::optional<SizeExpr> each;
+  int64_t lengths = -1; // an input
+};
+
+class SizeAnalysis {
+public:
+  explicit SizeAnalysis(FunctionOpInterface function);
+
+  /// Visits all operations. Fails, with an error at the operation, where a
+  /// requirement can never hold or follows from no argument.
+  LogicalResult run();
+
+  SizeSymbols &getSymbols() { return symbols; }
+  /// The sizes of a tensor, after `run` those of the last visit.
+  SmallVector<SizeExpr> getShape(Value tensor);
+  /// A size as signatures name it: with the first of all equal sizes.
+  SizeExpr getSize(Value tensor, int64_t dim);
+  /// The relations that do not hold by themselves.
+  ArrayRef<SizeRelation> getRelations() const { return relations; }
+  ArrayRef<IndexBound> getBounds() const { return bounds; }
+  /// Reads at indices that follow from elements of tensors, of tensors with
+  /// elements.
+  ArrayRef<tensor::ExtractOp> getUnprovenReads() const {
+    return unprovenReads.getArrayRef();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // For the rules of operations
+  //===--------------------------------------------------------------------===//
+
+  /// The value of an integer or index.
+  SizeExpr getInteger(OpFoldResult value);
+  SmallVector<SizeExpr> getIntegers(ArrayRef<OpFoldResult> values);
+  void setInteger(Value value, SizeExpr integer) { integers[value] = integer; }
+  /// Static sizes of the type are required of the shape.
+  void setShape(Value tensor, ArrayRef<SizeExpr> shape, Operation *op);
+  void requireEqual(const SizeExpr &a, const SizeExpr &b, Operation *op);
+  void requireEqual(Value a, Value b, Operation *op);
+  void requireAtMost(const SizeExpr &a, const SizeExpr &b, Operation *op);
+  void requireBound(IndexBound bound);
+  void addUnprovenRead(tensor::ExtractOp op) { unprovenReads.insert(op); }
+  /// Whether the operations that are visited now run wherever entry points find
+  /// that they do.
+  bool isCertain() { return isCertain(guards); }
+  /// The number of the input whose elements a tensor has, or nothing.
+  std::optional<unsigned> getInput(Value tensor) const;
+  /// Lets a value have the elements of an input that another one has.
+  void shareInput(Value from, Value to);
+  SizeExpr createLoop(SizeExpr least, SizeExpr greatest) {
+    return symbols.createLoop(std::move(least), std::move(greatest));
+  }
+
+  /// That `left` is less than `right`.
+  using Guard = std::pair<SizeExpr, SizeExpr>;
+  /// Visits a region's operations, which run only where the guards hold. Within
+  /// it, `linalg.index` is one of the loops.
+  LogicalResult visitRegion(Region &region, ArrayRef<Guard> guards,
+                            ArrayRef<SizeExpr> loops = {});
+  SizeExpr getLoop(uint64_t number) const { return currentLoops[number]; }
+  void setCondition(Value value, arith::CmpIPredicate predicate, SizeExpr left,
+                    SizeExpr right) {
+    conditions[value] = {predicate, std::move(left), std::move(right)};
+  }
+  /// One of two expressions by a condition; nothing if that is unknown.
+  std::optional<SizeExpr> select(Value condition, const SizeExpr &yes,
+                                 const SizeExpr &no);
+  /// What holds where a condition does, or where it does not; nothing if that
+  /// is unknown.
+  SmallVector<Guard> getGuards(Value condition, bool isTrue);
+  /// Requires a condition, if it is known.
+  LogicalResult requireCondition(Value condition, Operation *op);
+
+private:
+  struct Requirement {
+    RelationKind kind;
+    SizeExpr left, right;
+    Operation *op;
+    SmallVector<Guard> guards;
+    /// Whether others take it for granted, so that it must not be.
+    bool isAssumed = false;
+  };
+  struct Condition {
+    arith::CmpIPredicate predicate;
+    SizeExpr left, right;
+  };
+
+  void addGuard(const Guard &guard);
+  LogicalResult visit(Operation *op);
+  LogicalResult visitBlock(Block &block);
+  LogicalResult visitCall(Operation *op);
+  LogicalResult visitRegions(Operation *op);
+  LogicalResult finish(const Requirement &requirement);
+  /// `difference`, and the same plus what each guard that varies within a call
+  /// leaves: it is at most 0 if one of them is.
+  SmallVector<SizeExpr> getDifferences(const SizeExpr &difference,
+                                       ArrayRef<Guard> guards);
+  /// Whether `difference` is at most 0 wherever all guards hold. False where no
+  /// proof of a few steps is found.
+  bool isProven(const SizeExpr &difference, ArrayRef<Guard> guards);
+  /// Whether entry points can tell if what the guards are for is run.
+  bool isCertain(ArrayRef<Guard> guards);
+  LogicalResult finishUnknown(const Requirement &requirement);
+
+  FunctionOpInterface function;
+  SizeSymbols symbols;
+  DenseMap<Value, SmallVector<SizeExpr>> shapes;
+  DenseMap<Value, SizeExpr> integers;
+  DenseMap<Value, Condition> conditions;
+  DenseMap<Value, unsigned> inputs;
+  std::vector<Requirement> requirements;
+  SmallVector<Guard> guards;
+  /// How many regions that may not be run are being visited.
+  unsigned conditional = 0;
+  ArrayRef<SizeExpr> currentLoops;
+  SmallVector<Operation *> callers;
+  SymbolTableCollection symbolTables;
+  std::set<std::tuple<RelationKind, SizeExpr, SizeExpr>> seen;
+  std::vector<SizeRelation> relations;
+  std::vector<IndexBound> bounds;
+  llvm::SetVector<tensor::ExtractOp> unprovenReads;
+};
+
+/// Each sets the shapes of an operation's results, requires what it requires of
+/// those of its operands, and visits its regions; nothing if the operation is
+/// none of its kind.
+std::optional<LogicalResult> visitTensorOp(Operation *op,
+                                           SizeAnalysis &analysis);
+std::optional<LogicalResult> visitLinalgOp(Operation *op,
+                                           SizeAnalysis &analysis);
+std::optional<LogicalResult> visitPosencOp(Operation *op,
+                                           SizeAnalysis &analysis);
+std::optional<LogicalResult> visitLoopOp(Operation *op, SizeAnalysis &analysis);
+/// Each sets the integer that an operation computes; false if it is none of its
+/// kind.
+bool visitIntegerOp(Operation *op, SizeAnalysis &analysis);
+bool visitAffineOp(Operation *op, SizeAnalysis &analysis);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_ABI_SIZEANALYSIS_H

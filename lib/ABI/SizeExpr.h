@@ -1,0 +1,160 @@
+//===- SizeExpr.h - sizes as polynomials of symbols -------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_ABI_SIZEEXPR_H
+#define POSENC_LIB_ABI_SIZEEXPR_H
+
+#include "posenc/IR/Posenc.h"
+
+#include "llvm/ADT/EquivalenceClasses.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace mlir::posenc {
+
+/// A polynomial of symbols with integer coefficients, in a canonical form: two
+/// that are equal for all values of the symbols compare equal.
+class SizeExpr {
+public:
+  /// The symbols of a product, sorted; a power repeats its symbol.
+  using Monomial = std::vector<unsigned>;
+
+  SizeExpr(int64_t constant = 0);
+  static SizeExpr symbol(unsigned symbol);
+  /// What no polynomial of 64-bit coefficients is.
+  static SizeExpr overflow();
+
+  const std::map<Monomial, int64_t> &getTerms() const { return terms; }
+  bool hasOverflow() const { return overflows; }
+  std::optional<int64_t> getConstant() const;
+  /// The symbol, if that is all.
+  std::optional<unsigned> getSymbol() const;
+  SmallVector<unsigned> getSymbols() const;
+  /// The largest number that divides all coefficients; 0 if there are none.
+  int64_t getDivisor() const;
+  /// Divides all coefficients by a divisor of them.
+  SizeExpr divideBy(int64_t divisor) const;
+
+  SizeExpr operator+(const SizeExpr &other) const;
+  SizeExpr operator-(const SizeExpr &other) const;
+  SizeExpr operator*(const SizeExpr &other) const;
+  bool operator==(const SizeExpr &other) const {
+    return terms == other.terms && overflows == other.overflows;
+  }
+  bool operator!=(const SizeExpr &other) const { return !(*this == other); }
+  bool operator<(const SizeExpr &other) const {
+    return std::tie(overflows, terms) < std::tie(other.overflows, other.terms);
+  }
+
+private:
+  void add(const Monomial &monomial, int64_t coefficient);
+
+  std::map<Monomial, int64_t> terms;
+  bool overflows = false;
+};
+
+/// A number that sizes depend on.
+struct SizeSymbol {
+  enum class Kind {
+    Size,    ///< dimension `dim` of input `input`
+    Scalar,  ///< the scalar input `input`
+    Term,    ///< follows from the operands
+    Loop,    ///< a loop's variable
+    Unknown, ///< depends on the elements of tensors
+  };
+  Kind kind = Kind::Unknown;
+  unsigned input = 0;
+  int64_t dim = 0;
+  TermKind term = TermKind::Value;
+  std::vector<SizeExpr> operands;
+  bool isNonNegative = false;
+  /// Whether its value follows from no argument, or from one only within a
+  /// loop.
+  bool isUnknown = false;
+  /// How many symbols it is written with.
+  unsigned weight = 1;
+  /// The least and greatest values, of what varies within one call.
+  std::optional<std::pair<SizeExpr, SizeExpr>> range;
+};
+
+/// The symbols of a function, of which some are known to be equal.
+class SizeSymbols {
+public:
+  SizeExpr createSize(unsigned input, int64_t dim);
+  SizeExpr createScalar(unsigned input);
+  SizeExpr createUnknown();
+  SizeExpr createLoop(SizeExpr least, SizeExpr greatest);
+  /// Simplified where that is possible.
+  SizeExpr createTerm(TermKind kind, std::vector<SizeExpr> operands);
+
+  const SizeSymbol &get(unsigned symbol) const { return symbols[symbol]; }
+  void setNonNegative(unsigned symbol) { symbols[symbol].isNonNegative = true; }
+  /// Whether the expression is never negative; it may be even if not.
+  bool isNonNegative(const SizeExpr &expr) const;
+
+  void unite(unsigned a, unsigned b);
+  /// The symbol that stands for all that are equal to it: the first.
+  unsigned getLeader(unsigned symbol) const;
+  /// Lets the symbol be a constant.
+  void setConstant(unsigned symbol, int64_t value);
+  /// With leaders instead of symbols, and constants where `useConstants`.
+  SizeExpr resolve(const SizeExpr &expr, bool useConstants);
+  /// An upper bound of the expression within a call, in which nothing varies;
+  /// nothing if there is none.
+  std::optional<SizeExpr> maximize(SizeExpr expr) const;
+  /// Whether the expression is at most 0 wherever its loops run. Minima,
+  /// maxima, quotients and the variables of loops are replaced by their bounds
+  /// one at a time, so that `i + min(32, n - i) - n` is. False where no proof
+  /// of a few steps is found.
+  bool isAtMostZero(const SizeExpr &expr) const;
+  /// Expressions of which all are at most 0 where `expr` is: one for each
+  /// operand of the last minimum or maximum that makes a difference; none if
+  /// there is no such term.
+  SmallVector<SizeExpr> splitCases(const SizeExpr &expr) const;
+  /// An expression of sizes and scalars alone; where it is at most 0, so is one
+  /// of `exprs`. It is found by the same steps, the weakest or simplest of
+  /// those found; nothing if there is none.
+  std::optional<SizeExpr> findCondition(ArrayRef<SizeExpr> exprs) const;
+  /// Whether the expression is one of sizes and scalars alone.
+  bool isKnown(const SizeExpr &expr) const;
+  /// Whether an entry point cannot even bound the expression.
+  bool dependsOnElements(const SizeExpr &expr) const;
+
+private:
+  unsigned create(SizeSymbol symbol);
+  /// Expressions that are at least as large as one: it is at most 0 if one of
+  /// them is, or if all are where all are needed.
+  struct Replacement {
+    SmallVector<SizeExpr> exprs;
+    bool needsAll = false;
+  };
+  /// Replaces a symbol of an expression by what bounds it.
+  std::optional<Replacement> replace(const SizeExpr &expr,
+                                     unsigned number) const;
+  std::optional<unsigned> findUnknown(const SizeExpr &expr) const;
+  bool isAtMostZero(const SizeExpr &expr, unsigned depth) const;
+  std::set<SizeExpr> getConditions(const SizeExpr &expr, unsigned depth) const;
+  std::optional<std::pair<SizeExpr, SizeExpr>>
+  getTermRange(TermKind kind, ArrayRef<SizeExpr> operands);
+  std::optional<std::pair<SizeExpr, SizeExpr>>
+  getRange(const SizeExpr &expr) const;
+  std::optional<unsigned> findVarying(const SizeExpr &expr) const;
+
+  std::vector<SizeSymbol> symbols;
+  std::map<std::pair<TermKind, std::vector<SizeExpr>>, unsigned> terms;
+  llvm::EquivalenceClasses<unsigned> classes;
+  DenseMap<unsigned, int64_t> constants;
+  /// What terms resolve to, without constants and with them.
+  DenseMap<unsigned, SizeExpr> resolved[2];
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_ABI_SIZEEXPR_H

@@ -1,0 +1,376 @@
+//===- ForallToTasks.cpp - parts of a kernel ----------------------*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel is called for each chunk of its work. What is parallel is a phase of
+// its own, and so is what stands between two such loops, which has one chunk;
+// the caller waits for all chunks of a phase before it begins with the next.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VectorTarget.h"
+
+#include "posenc/ABI/CInterface.h"
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCSPLITCHUNKSPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// More phases than a mask of 64 bits has room for are one.
+static constexpr size_t kMaxPhases = 60;
+
+namespace {
+/// Operations of a function's body that wait for those of the phase before.
+struct Phase {
+  SmallVector<Operation *> operations;
+  /// Their only one, if its iterations are split.
+  scf::ForallOp forall;
+};
+
+/// The phases of a function, and the buffers that more than one of them uses.
+struct Work {
+  SmallVector<Phase> phases;
+  SmallVector<memref::AllocaOp> shared;
+
+  bool hasParallelPhase() const {
+    return llvm::any_of(phases, [](const Phase &p) { return bool(p.forall); });
+  }
+  bool isOneLoop() const {
+    return phases.size() == 1 && phases.front().forall && shared.empty();
+  }
+};
+
+/// Divides a function's body into phases.
+class PhaseFinder {
+public:
+  /// `measure` is what stores the size of the workspace, or null.
+  PhaseFinder(Block &body, Operation *measure) : body(body), measure(measure) {}
+
+  Work find();
+
+private:
+  bool isOfEveryChunk(Operation &op);
+  static bool isParallel(Operation &op);
+  /// The phase that an operation is part of, or nothing for one that every
+  /// chunk does for itself.
+  std::optional<size_t> getPhase(Operation *op) const {
+    auto found = phaseOf.find(body.findAncestorOpInBlock(*op));
+    return found == phaseOf.end() ? std::nullopt : std::optional(found->second);
+  }
+  void collectPhases(Value buffer, llvm::SmallSet<size_t, 4> &phases,
+                     bool &isStored);
+  bool hasCrossingValue();
+  bool findShared();
+  void join();
+
+  Block &body;
+  Operation *measure;
+  llvm::SmallDenseMap<Operation *, size_t> phaseOf;
+  Work work;
+};
+} // namespace
+
+/// Whether each chunk may do it for itself: of memory it touches only what is
+/// on its own stack.
+bool PhaseFinder::isOfEveryChunk(Operation &op) {
+  auto store = dyn_cast<memref::StoreOp>(op);
+  bool isPrivate =
+      store ? bool(store.getMemRef().getDefiningOp<memref::AllocaOp>())
+            : isPure(&op) || isa<memref::AllocaOp>(op);
+  return isPrivate && llvm::all_of(op.getOperands(), [&](Value operand) {
+           Operation *source = operand.getDefiningOp();
+           return !source || !getPhase(source);
+         });
+}
+
+bool PhaseFinder::isParallel(Operation &op) {
+  auto forall = dyn_cast<scf::ForallOp>(op);
+  return forall && forall.getNumResults() == 0 && forall.getRank() > 0 &&
+         llvm::all_of(forall.getMixedLowerBound(), isZeroInteger);
+}
+
+/// The phases that use a buffer, and whether all chunks store to it.
+void PhaseFinder::collectPhases(Value buffer, llvm::SmallSet<size_t, 4> &phases,
+                                bool &isStored) {
+  for (Operation *user : buffer.getUsers()) {
+    if (std::optional<size_t> phase = getPhase(user)) {
+      phases.insert(*phase);
+      continue;
+    }
+    isStored |= isa<memref::StoreOp>(user);
+    for (Value result : user->getResults())
+      if (isa<MemRefType>(result.getType()))
+        collectPhases(result, phases, isStored);
+  }
+}
+
+/// Whether a phase uses a result of another one, which is in no memory.
+bool PhaseFinder::hasCrossingValue() {
+  for (auto [number, phase] : llvm::enumerate(work.phases))
+    for (Operation *op : phase.operations)
+      for (Operation *user : op->getUsers())
+        if (getPhase(user) != number)
+          return true;
+  return false;
+}
+
+/// Finds the buffers that one phase leaves something in for another. Fails
+/// where chunks would store there, each for itself.
+bool PhaseFinder::findShared() {
+  for (auto alloca : body.getOps<memref::AllocaOp>()) {
+    if (!alloca->hasAttr(kSharedAttrName))
+      continue;
+    llvm::SmallSet<size_t, 4> phases;
+    bool isStored = false;
+    collectPhases(alloca, phases, isStored);
+    if (phases.size() < 2)
+      continue;
+    if (isStored || !alloca.getType().hasStaticShape() ||
+        !alloca.getType().getLayout().isIdentity())
+      return false;
+    work.shared.push_back(alloca);
+  }
+  return true;
+}
+
+/// Makes one phase of all.
+void PhaseFinder::join() {
+  Phase all;
+  for (const Phase &phase : work.phases)
+    llvm::append_range(all.operations, phase.operations);
+  work.phases.assign(1, all);
+  work.shared.clear();
+  for (Operation *op : all.operations)
+    phaseOf[op] = 0;
+}
+
+Work PhaseFinder::find() {
+  for (Operation &op : body.without_terminator()) {
+    if (&op == measure || isOfEveryChunk(op))
+      continue;
+    bool splits = isParallel(op);
+    if (work.phases.empty() || splits || work.phases.back().forall)
+      work.phases.emplace_back();
+    Phase &phase = work.phases.back();
+    phase.operations.push_back(&op);
+    if (splits)
+      phase.forall = cast<scf::ForallOp>(op);
+    phaseOf[&op] = work.phases.size() - 1;
+  }
+  if (work.phases.size() > 1 &&
+      (work.phases.size() > kMaxPhases || hasCrossingValue() || !findShared()))
+    join();
+  return std::move(work);
+}
+
+/// Replaces a loop by one over a chunk of its iterations.
+static void splitLoop(RewriterBase &rewriter, scf::ForallOp forall, Value chunk,
+                      Value numChunks) {
+  Location loc = forall.getLoc();
+  // Iterations [total*chunk/numChunks, total*(chunk+1)/numChunks).
+  rewriter.setInsertionPoint(forall);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  SmallVector<Value> steps =
+      getValueOrCreateConstantIndexOp(rewriter, loc, forall.getMixedStep());
+  SmallVector<Value> sizes = getValueOrCreateConstantIndexOp(
+      rewriter, loc, forall.getMixedUpperBound());
+  for (auto [size, step] : llvm::zip_equal(sizes, steps))
+    size = rewriter.createOrFold<arith::CeilDivSIOp>(loc, size, step);
+  Value total = sizes.front();
+  for (Value size : ArrayRef(sizes).drop_front())
+    total = arith::MulIOp::create(rewriter, loc, total, size);
+  auto bound = [&](Value of) -> Value {
+    Value product = arith::MulIOp::create(rewriter, loc, total, of);
+    return arith::DivUIOp::create(rewriter, loc, product, numChunks);
+  };
+  Value first = bound(chunk);
+  Value last = bound(arith::AddIOp::create(rewriter, loc, chunk, constant(1)));
+  auto loop = scf::ForOp::create(rewriter, loc, first, last, constant(1));
+
+  // Row-major: the last size varies fastest.
+  rewriter.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> indices(sizes.size());
+  Value rest = loop.getInductionVar();
+  for (unsigned i = sizes.size(); i-- > 1;) {
+    indices[i] = arith::RemUIOp::create(rewriter, loc, rest, sizes[i]);
+    rest = arith::DivUIOp::create(rewriter, loc, rest, sizes[i]);
+  }
+  indices.front() = rest;
+  for (auto [index, step] : llvm::zip_equal(indices, steps))
+    index = rewriter.createOrFold<arith::MulIOp>(loc, index, step);
+  rewriter.eraseOp(forall.getTerminator());
+  rewriter.inlineBlockBefore(forall.getBody(), loop.getBody()->getTerminator(),
+                             indices);
+  rewriter.eraseOp(forall);
+}
+
+namespace {
+struct ForallToTasks final
+    : mlir::posenc::impl::PosencForallToTasksPassBase<ForallToTasks> {
+  using Base::Base;
+
+  /// Returns the value of `posenc.chunked`: the tensors whose bytes decide how
+  /// many chunks there are.
+  Attribute getAmount(Builder &builder, const Work &work) {
+    if (getOperation()->hasAttr(kByAllAttrName))
+      return builder.getStringAttr("all");
+    bool isByInputs = llvm::any_of(work.phases, [](const Phase &phase) {
+      return phase.forall && phase.forall->hasAttr(kByInputsAttrName);
+    });
+    // A copy of a cache that is not updated in place is no work to be split:
+    // the inputs, which are new, decide.
+    isByInputs |= !work.phases.front().forall;
+    return isByInputs ? Attribute(builder.getStringAttr("inputs"))
+                      : builder.getUnitAttr();
+  }
+
+  /// Replaces buffers that phases share by parts of one that is an argument.
+  LogicalResult shareBuffers(RewriterBase &rewriter,
+                             ArrayRef<memref::AllocaOp> buffers,
+                             unsigned number) {
+    FunctionOpInterface function = getOperation();
+    int64_t total = getSharedBytes(buffers);
+    auto type = MemRefType::get({total}, rewriter.getI8Type());
+    if (failed(function.insertArgument(number, type, {}, function.getLoc())))
+      return failure();
+    function->setAttr(PosencDialect::kSharedAttrName,
+                      rewriter.getI64IntegerAttr(total));
+    int64_t begin = 0;
+    for (memref::AllocaOp buffer : buffers) {
+      rewriter.setInsertionPoint(buffer);
+      Value offset =
+          arith::ConstantIndexOp::create(rewriter, buffer.getLoc(), begin);
+      begin += getBytes(buffer);
+      rewriter.replaceOpWithNewOp<memref::ViewOp>(buffer, buffer.getType(),
+                                                  function.getArgument(number),
+                                                  offset, ValueRange());
+    }
+    return success();
+  }
+
+  static int64_t getBytes(memref::AllocaOp buffer) {
+    MemRefType type = buffer.getType();
+    int64_t element = type.getElementType().isIndex()
+                          ? 8
+                          : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    return llvm::alignTo(element * type.getNumElements(), 64);
+  }
+
+  static int64_t getSharedBytes(ArrayRef<memref::AllocaOp> buffers) {
+    int64_t total = 0;
+    for (memref::AllocaOp buffer : buffers)
+      total += getBytes(buffer);
+    return total;
+  }
+
+  /// Makes each phase depend on the phase that is called for.
+  void branchToPhases(RewriterBase &rewriter, ArrayRef<Phase> phases,
+                      Value phaseNumber) {
+    for (auto [number, phase] : llvm::enumerate(phases)) {
+      Operation *last = phase.operations.back();
+      Location loc = last->getLoc();
+      rewriter.setInsertionPointAfter(last);
+      Value wanted = arith::ConstantIntOp::create(
+          rewriter, loc, rewriter.getI64Type(), int64_t(number));
+      Value isMine = arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::eq, phaseNumber, wanted);
+      auto branch = scf::IfOp::create(rewriter, loc, isMine,
+                                      /*withElseRegion=*/false);
+      for (Operation *op : phase.operations)
+        rewriter.moveOpBefore(op, branch.thenYield());
+    }
+  }
+
+  void runOnOperation() override {
+    FunctionOpInterface function = getOperation();
+    if (!function->hasAttr(PosencDialect::kAbiAttrName) ||
+        function->hasAttr(PosencDialect::kChunkedAttrName) ||
+        function.isExternal() ||
+        !llvm::hasSingleElement(function.getFunctionBody()))
+      return;
+    Block &body = function.getFunctionBody().front();
+    bool isMeasured = function->hasAttr(PosencDialect::kMeasuredAttrName);
+    Operation *measure = nullptr;
+    if (isMeasured)
+      for (Operation *user : body.getArguments().back().getUsers())
+        measure = user;
+    Work work = PhaseFinder(body, measure).find();
+    bool hasWorkspace = function->hasAttr(PosencDialect::kWorkspaceAttrName);
+    bool fits = hasWorkspace || getSharedBytes(work.shared) <= kSharedBytes;
+    if (work.phases.empty() ||
+        (!isMeasured && (!work.hasParallelPhase() || !fits)))
+      return;
+
+    IRRewriter rewriter(&getContext());
+    Location loc = function.getLoc();
+    Type index = rewriter.getIndexType();
+    function->setAttr(PosencDialect::kChunkedAttrName,
+                      getAmount(rewriter, work));
+    function->removeAttr(kByAllAttrName);
+    if (!work.shared.empty() &&
+        failed(shareBuffers(rewriter, work.shared,
+                            function.getNumArguments() - isMeasured)))
+      return signalPassFailure();
+    bool isOneLoop = work.isOneLoop() && !isMeasured;
+    if (!isOneLoop && !isMeasured) {
+      auto control = MemRefType::get({1}, rewriter.getI64Type());
+      if (failed(function.insertArgument(function.getNumArguments(), control,
+                                         {}, loc)))
+        return signalPassFailure();
+    }
+    unsigned numArguments = function.getNumArguments();
+    for (unsigned i : {0, 1})
+      if (failed(function.insertArgument(numArguments + i, index, {}, loc)))
+        return signalPassFailure();
+    if (!isOneLoop) {
+      SmallVector<bool> areParallel;
+      for (const Phase &phase : work.phases)
+        areParallel.push_back(bool(phase.forall));
+      function->setAttr(PosencDialect::kPhasesAttrName,
+                        rewriter.getDenseBoolArrayAttr(areParallel));
+      Value control = function.getArgument(numArguments - 1);
+      rewriter.setInsertionPointToStart(&body);
+      Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+      Value phase = memref::LoadOp::create(rewriter, loc, control, zero);
+      branchToPhases(rewriter, work.phases, phase);
+      if (measure) {
+        rewriter.setInsertionPoint(measure);
+        Value none = arith::ConstantIntOp::create(rewriter, loc,
+                                                  rewriter.getI64Type(), -1);
+        Value isAsked = arith::CmpIOp::create(
+            rewriter, loc, arith::CmpIPredicate::eq, phase, none);
+        auto branch = scf::IfOp::create(rewriter, loc, isAsked,
+                                        /*withElseRegion=*/false);
+        rewriter.moveOpBefore(measure, branch.thenYield());
+      }
+    }
+    for (const Phase &phase : work.phases)
+      if (phase.forall)
+        splitLoop(rewriter, phase.forall, function.getArgument(numArguments),
+                  function.getArgument(numArguments + 1));
+  }
+};
+} // namespace

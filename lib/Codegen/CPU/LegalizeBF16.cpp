@@ -1,0 +1,87 @@
+//===- LegalizeBF16.cpp - bf16 as the integers of its bits ---------*- C++
+//-*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is left of bf16 when its conversions are arithmetic is only moved, but
+// LLVM may still make operations of the moves: a row that two loops share, of
+// an odd number of lanes, becomes a vector that the backend takes apart by
+// converting each lane to f32 and back. Of integers it does not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCERASEBF16PASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static bool hasBF16(Type type) {
+  return type.walk([](BFloat16Type) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Whether an operation means the same where its numbers are integers.
+static bool onlyMoves(Operation *op) {
+  return isa<LLVM::AllocaOp, LLVM::BitcastOp, LLVM::BrOp, LLVM::CallOp,
+             LLVM::CondBrOp, LLVM::ConstantOp, LLVM::ExtractElementOp,
+             LLVM::ExtractValueOp, LLVM::FreezeOp, LLVM::GEPOp,
+             LLVM::InsertElementOp, LLVM::InsertValueOp, LLVM::LoadOp,
+             LLVM::MaskedLoadOp, LLVM::MaskedStoreOp, LLVM::PoisonOp,
+             LLVM::ReturnOp, LLVM::SelectOp, LLVM::ShuffleVectorOp,
+             LLVM::StoreOp, LLVM::SwitchOp, LLVM::UndefOp, LLVM::ZeroOp>(op);
+}
+
+namespace {
+struct LegalizeBF16 final
+    : mlir::posenc::impl::PosencLegalizeBF16PassBase<LegalizeBF16> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    Operation *root = getOperation();
+    // All functions or none: they may call each other.
+    WalkResult computes = root->walk([](Operation *op) {
+      bool uses = llvm::any_of(op->getOperandTypes(), hasBF16) ||
+                  llvm::any_of(op->getResultTypes(), hasBF16);
+      return uses && !onlyMoves(op) ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+    });
+    if (computes.wasInterrupted())
+      return;
+    Type bits = IntegerType::get(&getContext(), 16);
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](BFloat16Type) { return bits; });
+    using Replaced = std::optional<std::pair<Attribute, WalkResult>>;
+    // The C signature is still one of bf16.
+    replacer.addReplacement([](AbiAttr abi) -> Replaced {
+      return {{abi, WalkResult::skip()}};
+    });
+    replacer.addReplacement([&](FloatAttr number) -> Replaced {
+      if (!number.getType().isBF16())
+        return std::nullopt;
+      auto value = IntegerAttr::get(bits, number.getValue().bitcastToAPInt());
+      return {{value, WalkResult::skip()}};
+    });
+    replacer.addReplacement([&](DenseFPElementsAttr numbers) -> Replaced {
+      if (!numbers.getElementType().isBF16())
+        return std::nullopt;
+      return {{numbers.bitcast(bits), WalkResult::skip()}};
+    });
+    replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+};
+} // namespace

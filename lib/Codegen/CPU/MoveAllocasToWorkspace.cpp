@@ -1,0 +1,84 @@
+//===- MoveAllocasToWorkspace.cpp - from the stack to the workspace --------*-
+//C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCMOVESCRATCHPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Smaller buffers may become registers, and need little of the stack.
+static constexpr int64_t kMinBytes = 256;
+
+/// The bytes of a buffer that moves, rounded up to whole cache lines; 0 of one
+/// that stays.
+static int64_t getMovedBytes(memref::AllocaOp alloca) {
+  MemRefType type = alloca.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      type.getMemorySpace() || !type.getElementType().isIntOrIndexOrFloat())
+    return 0;
+  int64_t element = type.getElementType().isIndex()
+                        ? 8
+                        : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = element * type.getNumElements();
+  return bytes < kMinBytes ? 0 : llvm::alignTo(bytes, 64);
+}
+
+namespace {
+struct MoveAllocasToWorkspace final
+    : mlir::posenc::impl::PosencMoveAllocasToWorkspacePassBase<
+          MoveAllocasToWorkspace> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FunctionOpInterface function = getOperation();
+    if (!function->hasAttr(PosencDialect::kWorkspaceAttrName) ||
+        function->hasAttr(PosencDialect::kScratchAttrName) ||
+        function.isExternal())
+      return;
+    IRRewriter rewriter(&getContext());
+    unsigned number =
+        function.getNumArguments() -
+        (function->hasAttr(PosencDialect::kChunkedAttrName) ? 2 : 0) -
+        (function->hasAttr(PosencDialect::kPhasesAttrName) ? 1 : 0);
+    SmallVector<int64_t> sizes;
+    for (auto alloca : llvm::make_early_inc_range(
+             function.getFunctionBody().front().getOps<memref::AllocaOp>())) {
+      int64_t bytes = getMovedBytes(alloca);
+      if (bytes == 0)
+        continue;
+      // Each buffer is an argument of its own, which no other aliases: LLVM
+      // then knows of it what it knows of one on the stack.
+      auto type = MemRefType::get({bytes}, rewriter.getI8Type());
+      if (failed(function.insertArgument(number, type, {}, alloca.getLoc())))
+        return signalPassFailure();
+      rewriter.setInsertionPoint(alloca);
+      Value zero = arith::ConstantIndexOp::create(rewriter, alloca.getLoc(), 0);
+      rewriter.replaceOpWithNewOp<memref::ViewOp>(
+          alloca, alloca.getType(), function.getArgument(number), zero,
+          /*sizes=*/ValueRange());
+      sizes.push_back(bytes);
+      ++number;
+    }
+    if (!sizes.empty())
+      function->setAttr(PosencDialect::kScratchAttrName,
+                        rewriter.getDenseI64ArrayAttr(sizes));
+  }
+};
+} // namespace

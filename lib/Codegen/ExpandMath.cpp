@@ -1,0 +1,357 @@
+//===- ExpandMath.cpp - functions that a kernel has no libm for -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExpandMath.h"
+
+#include "posenc/Numerics/MathBuilder.h"
+
+#include "posenc/Codegen/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <optional>
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCEXPANDMATHPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Powers with larger constant exponents are computed by logarithms.
+static constexpr int64_t kMaxConstantPower = 64;
+
+/// Whether all targets have instructions for an operation on f32 and f64, or on
+/// integers.
+static bool isInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::FloorOp, math::FmaOp, math::RoundEvenOp,
+             math::RoundOp, math::SqrtOp, math::TruncOp>(op);
+}
+
+/// The exponent of an ipowi, if it is a small constant.
+static std::optional<int64_t> getIntegerPower(Value exponent) {
+  APInt constant;
+  if (!matchPattern(exponent, m_ConstantInt(&constant)) ||
+      constant.getSignificantBits() > 32)
+    return std::nullopt;
+  return constant.getSExtValue();
+}
+
+static bool isNarrowFloat(Type type) {
+  return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
+}
+
+/// Whether the operation computes with types that functions are made for.
+static bool hasKnownTypes(Operation *op) {
+  auto isKnown = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isF32() || element.isF64() || isNarrowFloat(element) ||
+           element.isIntOrIndex();
+  };
+  return llvm::all_of(op->getOperandTypes(), isKnown) &&
+         llvm::all_of(op->getResultTypes(), isKnown);
+}
+
+bool mlir::posenc::hasMathExpansion(Operation *op) {
+  if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+      !hasKnownTypes(op))
+    return false;
+  if (auto power = dyn_cast<math::IPowIOp>(op)) {
+    std::optional<int64_t> exponent = getIntegerPower(power.getRhs());
+    return exponent && *exponent >= 0 && *exponent <= kMaxConstantPower;
+  }
+  return isInstruction(op) ||
+         isa<math::AcosOp, math::AcoshOp, math::AsinOp, math::AsinhOp,
+             math::Atan2Op, math::AtanOp, math::AtanhOp, math::CbrtOp,
+             math::ClampFOp, math::CosOp, math::CoshOp, math::ErfOp,
+             math::ErfcOp, math::ExpOp, math::Exp2Op, math::ExpM1Op,
+             math::FPowIOp, math::IsFiniteOp, math::IsInfOp, math::IsNaNOp,
+             math::IsNormalOp, math::Log10Op, math::Log1pOp, math::Log2Op,
+             math::LogOp, math::PowFOp, math::RsqrtOp, math::SinOp,
+             math::SincosOp, math::SinhOp, math::TanOp, math::TanhOp>(op);
+}
+
+/// Neither zero nor subnormal in its own type, nor infinite or NaN.
+static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
+  Value x = op.getOperand();
+  Type element = getElementTypeOrSelf(x.getType());
+  ElementwiseBuilder narrow(builder, op.getLoc(), x);
+  if (isNarrowFloat(element))
+    x = narrow.cast<arith::ExtFOp>(builder.getF32Type(), x);
+  MathBuilder b(builder, op.getLoc(), x, /*hasAVX512=*/false);
+  double least =
+      element.isF64() ? 0x1p-1022 : (element.isF16() ? 0x1p-14 : 0x1p-126);
+  Value size = b.abs(x);
+  return b.andi(b.compare(arith::CmpFPredicate::OGE, size, b.number(least)),
+                b.compare(arith::CmpFPredicate::OLT, size, b.infinity()));
+}
+
+/// Computes in f32 what is of f16 or bf16, and rounds the results once.
+static void widen(Operation *op) {
+  if (llvm::none_of(op->getOperandTypes(), isNarrowFloat) &&
+      llvm::none_of(op->getResultTypes(), isNarrowFloat))
+    return;
+  OpBuilder builder(op);
+  auto getWide = [&](Type type) -> Type {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(builder.getF32Type());
+    return builder.getF32Type();
+  };
+  // A constant stays one: as an exponent, it decides how a power is computed.
+  for (OpOperand &operand : op->getOpOperands())
+    if (Value value = operand.get(); isNarrowFloat(value.getType()))
+      operand.set(builder.createOrFold<arith::ExtFOp>(
+          op->getLoc(), getWide(value.getType()), value));
+  builder.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults()) {
+    Type type = result.getType();
+    if (!isNarrowFloat(type))
+      continue;
+    result.setType(getWide(type));
+    auto narrow = arith::TruncFOp::create(builder, op->getLoc(), type, result);
+    result.replaceAllUsesExcept(narrow, narrow);
+  }
+}
+
+namespace {
+/// The operands of an operation of f32 or f64 and what its results are made of.
+class Expansion {
+public:
+  Expansion(OpBuilder &builder, Operation *op, bool hasAVX512)
+      : builder(builder), op(op),
+        native(builder, op->getLoc(), op->getOperand(0), hasAVX512) {}
+
+  /// Results in the type of the operands; nothing for an instruction.
+  std::optional<SmallVector<Value>> emit();
+
+private:
+  /// A function computed in f64, of which a result of f32 is rounded.
+  template <typename Emit> Value inF64(Emit emit) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      if (getElementTypeOrSelf(operand.getType()).isF32())
+        operand = native.cast<arith::ExtFOp>(builder.getF64Type(), operand);
+      operands.push_back(operand);
+    }
+    MathBuilder b(builder, op->getLoc(), operands.front(), native.hasAVX512,
+                  /*forF32=*/!native.wide);
+    Value result = emit(b, operands);
+    return native.wide
+               ? result
+               : native.cast<arith::TruncFOp>(builder.getF32Type(), result);
+  }
+  template <typename... Arguments>
+  Value inF64(Value (MathBuilder::*function)(Value, Arguments...),
+              Arguments... arguments) {
+    return inF64([&](MathBuilder &b, ArrayRef<Value> x) {
+      return (b.*function)(x[0], arguments...);
+    });
+  }
+  Value emitPower(math::PowFOp power);
+  Value emitConstantPower(int64_t exponent);
+  Value emitIntegerPower(uint64_t exponent);
+
+  OpBuilder &builder;
+  Operation *op;
+  MathBuilder native;
+};
+} // namespace
+
+Value Expansion::emitConstantPower(int64_t exponent) {
+  if (exponent >= 0 && exponent <= 4)
+    return native.powConstant(op->getOperand(0), exponent);
+  return inF64([=](MathBuilder &b, ArrayRef<Value> x) {
+    return b.powConstant(x[0], exponent);
+  });
+}
+
+Value Expansion::emitPower(math::PowFOp power) {
+  APFloat constant(0.0);
+  bool isConstant = matchPattern(power.getRhs(), m_ConstantFloat(&constant));
+  if (isConstant && constant.isInteger() &&
+      abs(constant) <=
+          APFloat(constant.getSemantics(), std::to_string(kMaxConstantPower)))
+    return emitConstantPower(static_cast<int64_t>(constant.convertToDouble()));
+  if (isConstant && abs(constant).isExactlyValue(0.5)) {
+    // The root of -0 is -0 and that of -infinity NaN, but their powers are not.
+    Value x = power.getLhs();
+    Value root = native.sqrt(native.add(x, native.number(0.0)));
+    Value infinity = native.infinity();
+    root = native.select(
+        native.compare(arith::CmpFPredicate::OEQ, x, native.neg(infinity)),
+        infinity, root);
+    return constant.isNegative() ? native.div(native.number(1.0), root) : root;
+  }
+  return inF64(
+      [](MathBuilder &b, ArrayRef<Value> x) { return b.pow(x[0], x[1]); });
+}
+
+Value Expansion::emitIntegerPower(uint64_t exponent) {
+  ElementwiseBuilder b(builder, op->getLoc(), op->getOperand(0));
+  Type element = getElementTypeOrSelf(op->getOperand(0).getType());
+  Value power = b.constant(builder.getIntegerAttr(element, 1));
+  // The highest bit first.
+  for (unsigned bit = 64; bit-- > 0;) {
+    if (exponent >> bit > 1)
+      power = b.muli(power, power);
+    if (exponent >> bit & 1)
+      power = b.muli(power, op->getOperand(0));
+  }
+  return power;
+}
+
+std::optional<SmallVector<Value>> Expansion::emit() {
+  using Values = SmallVector<Value>;
+  using Base = MathBuilder::Base;
+  using LogBase = MathBuilder::LogBase;
+  MathBuilder &b = native;
+  Value x = op->getOperand(0);
+  return llvm::TypeSwitch<Operation *, std::optional<Values>>(op)
+      .Case([&](math::AcosOp) { return Values{inF64(&MathBuilder::acos)}; })
+      .Case([&](math::AcoshOp) { return Values{inF64(&MathBuilder::acosh)}; })
+      .Case([&](math::AsinOp) { return Values{inF64(&MathBuilder::asin)}; })
+      .Case([&](math::AsinhOp) { return Values{inF64(&MathBuilder::asinh)}; })
+      .Case([&](math::AtanOp) { return Values{inF64(&MathBuilder::atan)}; })
+      .Case([&](math::Atan2Op) {
+        return Values{inF64([](MathBuilder &wide, ArrayRef<Value> operands) {
+          return wide.atan2(operands[0], operands[1]);
+        })};
+      })
+      .Case([&](math::AtanhOp) { return Values{inF64(&MathBuilder::atanh)}; })
+      .Case([&](math::CbrtOp) { return Values{inF64(&MathBuilder::cbrt)}; })
+      .Case([&](math::ClampFOp clamp) {
+        Value least = b.binary<arith::MaximumFOp>(x, clamp.getMin());
+        return Values{b.binary<arith::MinimumFOp>(least, clamp.getMax())};
+      })
+      .Case([&](math::CosOp) { return Values{inF64(&MathBuilder::cos)}; })
+      .Case([&](math::CoshOp) { return Values{inF64(&MathBuilder::cosh)}; })
+      .Case([&](math::ErfOp) { return Values{inF64(&MathBuilder::erf)}; })
+      .Case([&](math::ErfcOp) { return Values{inF64(&MathBuilder::erfc)}; })
+      .Case([&](math::ExpOp) { return Values{b.exp(x)}; })
+      .Case([&](math::Exp2Op) { return Values{b.exp(x, Base::Two)}; })
+      .Case([&](math::ExpM1Op) { return Values{inF64(&MathBuilder::expm1)}; })
+      .Case([&](math::FPowIOp power) {
+        std::optional<int64_t> exponent = getIntegerPower(power.getRhs());
+        if (exponent && std::abs(*exponent) <= kMaxConstantPower)
+          return Values{emitConstantPower(*exponent)};
+        return Values{inF64([](MathBuilder &wide, ArrayRef<Value> operands) {
+          return wide.powInteger(operands[0], operands[1]);
+        })};
+      })
+      .Case([&](math::IPowIOp power) {
+        return Values{emitIntegerPower(*getIntegerPower(power.getRhs()))};
+      })
+      .Case([&](math::IsFiniteOp) {
+        return Values{
+            b.compare(arith::CmpFPredicate::OLT, b.abs(x), b.infinity())};
+      })
+      .Case([&](math::IsInfOp) {
+        return Values{
+            b.compare(arith::CmpFPredicate::OEQ, b.abs(x), b.infinity())};
+      })
+      .Case([&](math::IsNaNOp) {
+        return Values{b.compare(arith::CmpFPredicate::UNO, x, x)};
+      })
+      .Case([&](math::LogOp) {
+        return Values{inF64(&MathBuilder::log, LogBase::E)};
+      })
+      .Case([&](math::Log2Op) {
+        return Values{inF64(&MathBuilder::log, LogBase::Two)};
+      })
+      .Case([&](math::Log10Op) {
+        return Values{inF64(&MathBuilder::log, LogBase::Ten)};
+      })
+      .Case([&](math::Log1pOp) { return Values{inF64(&MathBuilder::log1p)}; })
+      .Case([&](math::PowFOp power) { return Values{emitPower(power)}; })
+      .Case([&](math::RsqrtOp) {
+        return Values{b.div(b.number(1.0), b.sqrt(x))};
+      })
+      .Case([&](math::SinOp) { return Values{inF64(&MathBuilder::sin)}; })
+      .Case([&](math::SincosOp) {
+        return Values{inF64(&MathBuilder::sin), inF64(&MathBuilder::cos)};
+      })
+      .Case([&](math::SinhOp) { return Values{inF64(&MathBuilder::sinh)}; })
+      .Case([&](math::TanOp) { return Values{inF64(&MathBuilder::tan)}; })
+      .Case([&](math::TanhOp) { return Values{b.tanh(x)}; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Functions are as accurate as they are without fast-math flags. Of
+/// arithmetic, what makes sums and products faster stays.
+static void dropFastMath(Operation *op) {
+  auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
+  if (!flagged || !flagged.getFastMathFlagsAttr())
+    return;
+  arith::FastMathFlags kept = arith::FastMathFlags::none;
+  if (isa<arith::ArithDialect>(op->getDialect()))
+    kept = flagged.getFastMathFlagsAttr().getValue() &
+           (arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
+  op->setAttr(flagged.getFastMathAttrName(),
+              arith::FastMathFlagsAttr::get(op->getContext(), kept));
+}
+
+static LogicalResult checkSupport(Operation *op) {
+  if (hasMathExpansion(op))
+    return success();
+  return op->emitError()
+         << "'" << op->getName() << "' of " << op->getOperand(0).getType()
+         << " is not supported: a kernel has no library of functions, and "
+         << (hasKnownTypes(op)
+                 ? "this one is not generated"
+                 : "functions are generated of f16, bf16, f32 and f64 only");
+}
+
+namespace {
+struct ExpandMath final
+    : mlir::posenc::impl::PosencExpandMathPassBase<ExpandMath> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> functions;
+    bool hasErrors = false;
+    getOperation()->walk([&](Operation *op) {
+      if (op->getNumOperands() == 0 || op->getNumResults() == 0 ||
+          isa<TensorType>(op->getResult(0).getType()))
+        return;
+      dropFastMath(op);
+      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()))
+        return;
+      if (failed(checkSupport(op)))
+        hasErrors = true;
+      else
+        functions.push_back(op);
+    });
+    if (hasErrors)
+      return signalPassFailure();
+    for (Operation *op : functions) {
+      OpBuilder builder(op);
+      if (auto isNormal = dyn_cast<math::IsNormalOp>(op)) {
+        // Not widened: a subnormal f16 is a normal f32.
+        op->getResult(0).replaceAllUsesWith(emitIsNormal(builder, isNormal));
+        op->erase();
+        continue;
+      }
+      widen(op);
+      builder.setInsertionPoint(op);
+      std::optional<SmallVector<Value>> results =
+          Expansion(builder, op, avx512).emit();
+      if (!results)
+        continue;
+      op->replaceAllUsesWith(*results);
+      op->erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,159 @@
+//===- CaseLibrary.cpp - the code of a case ---------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CaseLibrary.h"
+
+#include "CaseInputs.h"
+#include "OutputFiles.h"
+#include "Threads.h"
+#include "posenc/Driver/Compile.h"
+#include "posenc/Driver/Run/Kernels.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <dlfcn.h>
+
+using namespace mlir::posenc;
+using llvm::StringRef;
+using llvm::Twine;
+namespace runtime = ::posenc::runtime;
+
+static std::nullopt_t fail(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return std::nullopt;
+}
+
+static std::error_code writeText(StringRef path, StringRef text) {
+  std::error_code error;
+  llvm::raw_fd_ostream os(path, error);
+  if (error)
+    return error;
+  os << text;
+  os.close();
+  error = os.error();
+  os.clear_error();
+  return error;
+}
+
+/// Compiles the case's function into `library`; false after an error, which is
+/// printed.
+static bool compile(const Case &from, const std::string &source,
+                    const std::string &library, Meaning &meaning) {
+  InputOptions options = from.inputOptions;
+  options.kernels = {from.function};
+  std::optional<std::vector<SourceFunction>> functions =
+      readSource(source, options);
+  if (!functions)
+    return false;
+  for (const SourceFunction &candidate : *functions)
+    if (candidate.name == from.function)
+      meaning = candidate.meaning;
+
+  std::vector<std::string> arguments = {"posenc-compile", "-o", library,
+                                        "--kernels=" + from.function};
+  if (!from.target.empty())
+    arguments.push_back("--target=" + from.target);
+  if (!from.tuning.empty())
+    arguments.push_back("--tuning=" + from.tuning);
+  llvm::append_range(arguments, getInputFlags(options));
+  arguments.push_back("--");
+  arguments.push_back(source);
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  return compileMain(static_cast<int>(argv.size()), argv.data()) == 0;
+}
+
+/// Copies a library to where it is kept; false after an error, which is
+/// printed.
+static bool keep(const std::string &library, const std::string &path) {
+  auto content = llvm::MemoryBuffer::getFile(library);
+  if (!content) {
+    fail("cannot read '" + library + "': " + content.getError().message());
+    return false;
+  }
+  OutputFiles files;
+  llvm::Error error = files.add(path, (*content)->getBuffer()).takeError();
+  if (!error)
+    error = files.commit();
+  if (!error)
+    return true;
+  fail(llvm::toString(std::move(error)));
+  return false;
+}
+
+/// Runs the chunks of a kernel that starts no threads itself on ours.
+static void runChunks(void *context, void (*body)(void *arg, int64_t i),
+                      void *arg, int64_t n) {
+  int threads = getKernelThreads();
+  runThreads(threads, [&](int thread) {
+    for (int64_t i = n * thread / threads, end = n * (thread + 1) / threads;
+         i < end; ++i)
+      body(arg, i);
+  });
+}
+
+void CaseLibrary::findEntries(const std::string &path) {
+  entry = posenc_function_address(function.get());
+  // It is loaded already, and stays so for as long as the library is open.
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return;
+  std::string symbol = posenc_function_symbol(function.get());
+  tensorEntry = dlsym(handle, (symbol + "_dl").c_str());
+  workspaceEntry = dlsym(handle, (symbol + "_workspace").c_str());
+  dlclose(handle);
+}
+
+std::optional<CaseLibrary> CaseLibrary::open(const Case &from) {
+  llvm::SmallString<128> folder;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("posenc-bench", folder))
+    return fail("cannot create a temporary folder: " + error.message());
+  // Code that is loaded stays when its file is gone.
+  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(folder); });
+  std::string source = from.path, path = from.path, error;
+  CaseLibrary opened;
+  bool isLibrary = from.module.empty() && isLibraryPath(path);
+  if (!isLibrary) {
+    path = (folder + "/libbench.so").str();
+    if (!from.module.empty()) {
+      source = (folder + "/module.mlir").str();
+      if (std::error_code error = writeText(source, from.module))
+        return fail("cannot write '" + source + "': " + error.message());
+    }
+    if (!compile(from, source, path, opened.meaning) ||
+        (!from.keptLibrary.empty() && !keep(path, from.keptLibrary)))
+      return std::nullopt;
+  }
+  opened.library = runtime::Library::open(path, error);
+  if (!opened.library)
+    return fail(error);
+  opened.function = opened.library.find(from.function, error);
+  if (!opened.function)
+    return fail(error);
+  opened.findEntries(path);
+  if (!isLibrary)
+    return opened;
+  opened.meaning.family = from.function;
+  opened.meaning.variant = "kernel";
+  opened.meaning.results.resize(opened.function.numOutputs());
+  // Whether a prefill is causal its arguments do not tell.
+  if (auto attention = guessAttention(opened.function);
+      attention && attention->isDecode)
+    opened.meaning.attention = std::move(attention);
+  auto file = llvm::MemoryBuffer::getFile(path);
+  bool hasThreads = file && (*file)->getBuffer().contains("libgomp");
+  // One without parallel loops runs on one thread, whatever is asked for.
+  if (!hasThreads)
+    opened.library.setParallelFor(runChunks, nullptr, error);
+  return opened;
+}

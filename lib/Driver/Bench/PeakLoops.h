@@ -1,0 +1,88 @@
+//===- PeakLoops.h - arithmetic and reads at full speed ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Included where the compiler may use more instructions than elsewhere, thus
+// without any inline function of others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_DRIVER_BENCH_PEAKLOOPS_H
+#define POSENC_LIB_DRIVER_BENCH_PEAKLOOPS_H
+
+#include <stdint.h>
+
+namespace mlir::posenc {
+
+/// Multiplies and adds in registers, at least `flops` times in all, and returns
+/// how many times that was. With the factor 1 and the addend 0 nothing grows.
+using FmaLoop = double (*)(double flops, float factor, float addend);
+
+/// Reads all bytes, with hints about those that are `ahead`, or without hints
+/// if that is 0. Returns their sum as words of 32 bits, after which a few bytes
+/// at the end are added up alone.
+using ReadLoop = uint32_t (*)(const char *data, int64_t bytes, int64_t ahead);
+
+struct PeakLoops {
+  /// By the type of what is multiplied; sums of bf16 are f32.
+  FmaLoop f64, f32, bf16;
+  ReadLoop read;
+};
+
+extern const PeakLoops kPortablePeaks;
+#if defined(__x86_64__)
+extern const PeakLoops kAVX2Peaks;
+extern const PeakLoops kAVX512Peaks;
+extern const PeakLoops kAVX512BF16Peaks;
+#endif
+
+/// Runs `step(accumulator)`, which is `flopsPerStep` operations, on so many
+/// accumulators at a time that no step waits for the one before.
+template <int Count, typename Vector, typename Step>
+inline __attribute__((always_inline)) double
+runChains(double flops, double flopsPerStep, Vector (&chains)[Count],
+          Step step) {
+  constexpr int unrolled = 4;
+  double flopsPerRound = flopsPerStep * Count * unrolled;
+  int64_t rounds = static_cast<int64_t>(flops / flopsPerRound) + 1;
+  for (int64_t round = 0; round < rounds; ++round)
+    for (int i = 0; i < unrolled; ++i)
+      for (int chain = 0; chain < Count; ++chain)
+        chains[chain] = step(chains[chain]);
+  return static_cast<double>(rounds) * flopsPerRound;
+}
+
+/// Calls step(address) for each 256 bytes, and returns the sum of the rest.
+template <typename Step>
+inline __attribute__((always_inline)) uint32_t
+readRun(const char *data, int64_t bytes, int64_t ahead, Step step) {
+  int64_t i = 0;
+  if (ahead == 0) {
+    for (; i + 256 <= bytes; i += 256)
+      step(data + i);
+  } else {
+    for (; i + 256 <= bytes; i += 256) {
+      for (int line = 0; line < 256; line += 64)
+        __builtin_prefetch(data + i + ahead + line);
+      step(data + i);
+    }
+  }
+  uint32_t rest = 0;
+  for (; i + 4 <= bytes; i += 4) {
+    uint32_t word;
+    __builtin_memcpy(&word, data + i, sizeof(word));
+    rest += word;
+  }
+  for (; i < bytes; ++i)
+    rest += static_cast<unsigned char>(data[i]);
+  return rest;
+}
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_DRIVER_BENCH_PEAKLOOPS_H

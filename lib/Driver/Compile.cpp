@@ -1,0 +1,491 @@
+//===- Compile.cpp - posenc-compile -----------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Driver/Compile.h"
+
+#include "Linker.h"
+#include "ListFunctions.h"
+#include "OutputFiles.h"
+#include "SlowOperations.h"
+#include "posenc/Driver/Diagnostics.h"
+#include "posenc/Driver/Guard.h"
+#include "posenc/Driver/Input.h"
+#include "posenc/Driver/Options.h"
+#include "posenc/Driver/TuningFile.h"
+#include "posenc/Registration/Registration.h"
+#include "posenc/Target/CodeCache.h"
+#include "posenc/Target/KernelCode.h"
+#include "posenc/Target/SpirvCode.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+
+enum class Emit {
+  Posenc,
+  Linalg,
+  Tiled,
+  Vector,
+  Llvm,
+  LlvmIR,
+  Asm,
+  Obj,
+  Static,
+  Shared,
+  Ptx,
+  Cubin,
+  Spirv
+};
+
+/// What the command line asks for.
+struct Request {
+  std::string input, output, header;
+  Emit emit = Emit::Shared;
+  CodeOptions code;
+  bool saveTemps = false;
+  /// Print the input's functions, and compile none.
+  bool list = false;
+  InputOptions inputOptions;
+};
+
+} // namespace
+
+static std::optional<Emit> parseEmit(StringRef name) {
+  return llvm::StringSwitch<std::optional<Emit>>(name)
+      .Case("posenc", Emit::Posenc)
+      .Case("linalg", Emit::Linalg)
+      .Case("tiled", Emit::Tiled)
+      .Case("vector", Emit::Vector)
+      .Case("llvm", Emit::Llvm)
+      .Case("llvm-ir", Emit::LlvmIR)
+      .Case("asm", Emit::Asm)
+      .Case("obj", Emit::Obj)
+      .Case("static", Emit::Static)
+      .Case("shared", Emit::Shared)
+      .Case("ptx", Emit::Ptx)
+      .Case("cubin", Emit::Cubin)
+      .Case("spirv", Emit::Spirv)
+      .Default(std::nullopt);
+}
+
+static std::optional<Emit> getEmitOfSuffix(StringRef path) {
+  return llvm::StringSwitch<std::optional<Emit>>(
+             llvm::sys::path::extension(path))
+      .Case(".mlir", Emit::Posenc)
+      .Case(".ll", Emit::LlvmIR)
+      .Case(".s", Emit::Asm)
+      .Case(".o", Emit::Obj)
+      .Case(".a", Emit::Static)
+      .Case(".so", Emit::Shared)
+      .Case(".ptx", Emit::Ptx)
+      .Case(".cubin", Emit::Cubin)
+      .Case(".spv", Emit::Spirv)
+      .Default(std::nullopt);
+}
+
+/// Whether a header describes the output.
+static bool hasHeader(Emit emit) {
+  return emit == Emit::Obj || emit == Emit::Static || emit == Emit::Shared ||
+         emit == Emit::Spirv;
+}
+
+/// The prefix of a library's symbols, from its file's name.
+static std::string getPrefix(StringRef output) {
+  if (output == "-")
+    return "posenc";
+  StringRef stem = llvm::sys::path::stem(output);
+  stem.consume_front("lib");
+  std::string prefix = stem.str();
+  for (char &c : prefix)
+    if (!llvm::isAlnum(c) && c != '_')
+      c = '_';
+  // No symbol begins with a digit.
+  if (!prefix.empty() && llvm::isDigit(prefix.front()))
+    prefix.insert(prefix.begin(), '_');
+  return prefix;
+}
+
+static int fail(llvm::Error error) {
+  llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
+  return kExitError;
+}
+
+/// Writes the text to standard output, or adds it to the files.
+static llvm::Error write(OutputFiles &files, StringRef path, StringRef text) {
+  if (path != "-")
+    return files.add(path, text).takeError();
+  llvm::outs() << text;
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error ? llvm::createStringError("cannot write to standard output: " +
+                                         error.message())
+               : llvm::Error::success();
+}
+
+static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
+                                StringRef object) {
+  StringRef name = llvm::sys::path::filename(request.output);
+  if (request.emit == Emit::Obj)
+    return write(files, request.output, object);
+  if (request.emit == Emit::Static) {
+    llvm::Expected<std::string> archive =
+        createArchive(object, (llvm::sys::path::stem(name) + ".o").str());
+    if (!archive)
+      return archive.takeError();
+    return write(files, request.output, *archive);
+  }
+  llvm::Expected<std::string> library = files.reserve(request.output);
+  if (!library)
+    return library.takeError();
+  OutputFiles scratch;
+  llvm::Expected<std::string> scratchName =
+      scratch.add(request.output + ".o", object);
+  if (!scratchName)
+    return scratchName.takeError();
+  return linkShared(*scratchName, *library, name,
+                    request.code.targets.front().triple,
+                    request.code.threads == Threads::OpenMP);
+}
+
+/// The files of the stages that --save-temps keeps beside the output.
+class StageFiles {
+public:
+  StageFiles(const Request &request, OutputFiles &files)
+      : output(request.output), files(files) {
+    llvm::SmallString<128> path(request.output);
+    llvm::sys::path::replace_extension(path, "");
+    stem = std::string(path);
+  }
+
+  void add(StringRef suffix, StringRef text) {
+    std::string path = stem + suffix.str();
+    if (path == output || !error.empty())
+      return;
+    if (llvm::Error failure = files.add(path, text).takeError())
+      error = llvm::toString(std::move(failure));
+  }
+  void add(StringRef suffix, ModuleOp module) {
+    add(suffix, printModule(module));
+  }
+  /// The first that went wrong.
+  llvm::Error getError() const {
+    return error.empty() ? llvm::Error::success()
+                         : llvm::createStringError(error);
+  }
+
+private:
+  std::string output, stem, error;
+  OutputFiles &files;
+};
+
+static llvm::Error writeHeader(const Request &request, OutputFiles &files,
+                               StringRef header) {
+  if (request.output == "-" && request.header.empty())
+    return llvm::Error::success();
+  llvm::SmallString<128> path(request.header);
+  if (path.empty()) {
+    // libX.so has X.h beside it, as its entries are X_<function>.
+    StringRef name = llvm::sys::path::stem(request.output);
+    name.consume_front("lib");
+    path = llvm::sys::path::parent_path(request.output);
+    llvm::sys::path::append(path, name + ".h");
+  }
+  return write(files, path, header);
+}
+
+/// How far the module itself is lowered, for the kinds that are MLIR.
+static std::optional<Stage> getStage(Emit emit) {
+  switch (emit) {
+  case Emit::Posenc:
+    return Stage::Posenc;
+  case Emit::Linalg:
+    return Stage::Linalg;
+  case Emit::Tiled:
+    return Stage::Tiled;
+  case Emit::Vector:
+    return Stage::Vector;
+  case Emit::Llvm:
+    return Stage::Llvm;
+  default:
+    return std::nullopt;
+  }
+}
+
+static CodeKind getCodeKind(Emit emit) {
+  return emit == Emit::LlvmIR  ? CodeKind::LlvmIR
+         : emit == Emit::Asm   ? CodeKind::Asm
+         : emit == Emit::Ptx   ? CodeKind::Ptx
+         : emit == Emit::Cubin ? CodeKind::Cubin
+                               : CodeKind::Object;
+}
+
+/// Whether the output is, or has, code for CPUs.
+static bool isCpuCode(const Request &request) {
+  switch (request.emit) {
+  case Emit::Posenc:
+  case Emit::Linalg:
+  case Emit::Tiled:
+  case Emit::Ptx:
+  case Emit::Cubin:
+  case Emit::Spirv:
+    return false;
+  default:
+    return request.code.hasCpuCode;
+  }
+}
+
+static int compile(const Request &request) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(context);
+  OwningOpRef<ModuleOp> module =
+      loadModule(request.input, request.inputOptions, context);
+  if (!module)
+    return kExitError;
+  if (request.list) {
+    listFunctions(llvm::outs(), *module);
+    return kExitSuccess;
+  }
+  if (isCpuCode(request) && !request.inputOptions.noWarnings)
+    warnOfSlowOperations(*module);
+
+  OutputFiles files;
+  StageFiles stages(request, files);
+  auto finish = [&](llvm::Error error) {
+    error = llvm::joinErrors(std::move(error), stages.getError());
+    if (!error)
+      error = files.commit();
+    return error ? fail(std::move(error)) : kExitSuccess;
+  };
+  if (request.saveTemps)
+    stages.add(".posenc.mlir", *module);
+  if (std::optional<Stage> stage = getStage(request.emit)) {
+    const TargetSpec &target = request.code.targets.front();
+    Stage reached = Stage::Posenc;
+    if (request.saveTemps && *stage == Stage::Llvm) {
+      reached = Stage::Vector;
+      if (failed(lowerModule(*module, reached, target)))
+        return kExitError;
+      stages.add(".vector.mlir", *module);
+    }
+    if (failed(lowerModule(*module, *stage, target, reached)))
+      return kExitError;
+    return finish(write(files, request.output, printModule(*module)));
+  }
+  if (request.emit == Emit::Spirv) {
+    std::optional<SpirvCode> code =
+        generateSpirvCode(*module, request.code.prefix);
+    if (!code)
+      return kExitError;
+    llvm::Error error = write(files, request.output, code->binary);
+    if (!error)
+      error = writeHeader(request, files, code->header);
+    return finish(std::move(error));
+  }
+
+  auto showStage = [&](StringRef suffix, StringRef text) {
+    stages.add(suffix, text);
+  };
+  CodeKind kind = getCodeKind(request.emit);
+  std::optional<KernelCode> code =
+      request.saveTemps
+          ? generateKernelCode(*module, request.code, kind, showStage)
+          : generateKernelCode(*module, request.code, kind,
+                               CodeCache::fromEnvironment());
+  if (!code)
+    return kExitError;
+  if (!hasHeader(request.emit))
+    return finish(write(files, request.output, code->code));
+  llvm::Error error = writeLibrary(request, files, code->code);
+  if (!error)
+    error = writeHeader(request, files, code->header);
+  return finish(std::move(error));
+}
+
+/// Whether an output shows code for one target.
+static bool isOfOneTarget(Emit emit) {
+  return emit == Emit::Vector || emit == Emit::Llvm || emit == Emit::Ptx ||
+         emit == Emit::Cubin || emit == Emit::Spirv;
+}
+
+/// Sorts the targets into those of CPUs and of GPUs. Returns what is wrong with
+/// them.
+static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
+                                               Request &request) {
+  CodeOptions &code = request.code;
+  std::vector<std::string> ofCpus;
+  for (StringRef name : names) {
+    if (name == kVulkanTarget) {
+      code.gpus.vulkan = true;
+      continue;
+    }
+    if (!CudaTarget::isName(name)) {
+      ofCpus.push_back(name.str());
+      continue;
+    }
+    llvm::Expected<CudaTarget> target = CudaTarget::parse(name);
+    if (!target)
+      return llvm::toString(target.takeError());
+    if (llvm::none_of(code.gpus.cuda, [&](const CudaTarget &other) {
+          return other.chip == target->chip;
+        }))
+      code.gpus.cuda.push_back(std::move(*target));
+  }
+  std::vector<TargetSpec> unused;
+  llvm::Expected<std::vector<TargetSpec>> specs =
+      TargetSpec::parseAll(ofCpus, unused);
+  if (!specs)
+    return llvm::toString(specs.takeError());
+  code.targets = std::move(*specs);
+  code.hasCpuCode = !ofCpus.empty() || code.gpus.empty();
+  for (const TargetSpec &spec : unused)
+    if (llvm::count(ofCpus, spec.name) < 2)
+      llvm::errs() << "posenc-compile: warning: target '" << spec.name
+                   << "' is left out: another needs the same features\n";
+
+  bool isSpirv = request.emit == Emit::Spirv;
+  bool isOfCuda = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
+  bool isOfGpu = isSpirv || isOfCuda;
+  if (isSpirv && !code.gpus.vulkan)
+    return "this kind of output needs --target=vulkan";
+  if (isOfCuda && code.gpus.cuda.empty())
+    return "this kind of output needs a GPU target, as --target=cuda:sm_90";
+  if (isOfGpu && !ofCpus.empty())
+    return "this kind of output has no code for CPUs";
+  size_t numTargets =
+      isOfGpu ? code.gpus.cuda.size() + code.gpus.vulkan : code.targets.size();
+  if (isOfOneTarget(request.emit) && numTargets > 1)
+    return "this kind of output shows code for one target, not several";
+  if (!isOfGpu && isOfOneTarget(request.emit) && !code.gpus.empty())
+    return "this kind of output shows code for CPUs; for GPUs, ptx and spirv "
+           "do";
+  code.neededOnGpu = request.inputOptions.kernels;
+  return std::nullopt;
+}
+
+static std::optional<int> parseArguments(int argc, char **argv,
+                                         Request &request) {
+  OptionParser parser("posenc-compile", "IN.{mlir,json} -o OUT [options]",
+                      "Compiles positional encodings to kernels: MLIR with "
+                      "posenc operations at any stage,\nor a model's "
+                      "config.json.\n\nCompiled code is kept in "
+                      "$XDG_CACHE_HOME/posenc, else ~/.cache/posenc, at most "
+                      "256 MiB;\nPOSENC_CACHE=DIR says where, POSENC_CACHE=off "
+                      "that it is not.");
+  std::optional<std::string> output, header, emit, threads, tuning, schedule;
+  std::vector<std::string> targets;
+  parser.add("o", "OUT", "output file; - is standard output", output);
+  parser.add(
+      "emit", "KIND",
+      "posenc, linalg, tiled, vector, llvm, llvm-ir, asm, obj, static, shared, "
+      "ptx, cubin or spirv (default: by OUT)",
+      emit);
+  parser.add("target", "TARGET",
+             "host, [x86-64:|aarch64:]CPU[+feature...], cuda:sm_NN, or vulkan; "
+             "several: a library that picks at run time (default: host)",
+             targets);
+  addInputOptions(parser, request.inputOptions);
+  parser.add("kernels", "NAME,...", "functions to compile (default: all)",
+             [&](StringRef text) -> std::optional<std::string> {
+               SmallVector<StringRef> names;
+               text.split(names, ',');
+               for (StringRef name : names) {
+                 if (name.empty())
+                   return "has an empty name";
+                 request.inputOptions.kernels.push_back(name.str());
+               }
+               return std::nullopt;
+             });
+  parser.add("threads", "none", "compile without threads (default: OpenMP)",
+             threads);
+  parser.add("header", "FILE", "where the C header goes (default: beside OUT)",
+             header);
+  parser.add("tuning", "FILE",
+             "choices of posenc-tune, for the targets of its CPU (default: the "
+             "target's)",
+             tuning);
+  parser.add(
+      "schedule", "FILE",
+      "a module of the transform dialect whose @__transform_main tiles "
+      "linalg and posenc operations before the default tiling of the rest",
+      schedule);
+  parser.add("list",
+             "print a line for each function that the input gives, with its "
+             "signature; compile nothing",
+             request.list);
+  parser.add("no-warnings", "print errors only",
+             request.inputOptions.noWarnings);
+  parser.add("save-temps", "keep the file of every stage beside OUT",
+             request.saveTemps);
+
+  std::vector<std::string> inputs;
+  if (std::optional<int> code = parser.parse(argc, argv, inputs))
+    return code;
+  auto usage = [](const llvm::Twine &message) {
+    llvm::errs() << "posenc-compile: error: " << message << "\n";
+    return kExitUsage;
+  };
+  if (inputs.size() != 1)
+    return usage("expected one input, got " + llvm::Twine(inputs.size()));
+  request.input = inputs.front();
+  request.output = output.value_or("");
+  request.header = header.value_or("");
+  if (request.list && (output || emit || header || request.saveTemps))
+    return usage("--list writes no output: leave out -o, --emit, --header and "
+                 "--save-temps");
+  if (request.list)
+    return std::nullopt;
+  if (request.output.empty())
+    return usage("no output: give -o OUT");
+  std::optional<Emit> kind =
+      emit ? parseEmit(*emit) : getEmitOfSuffix(request.output);
+  if (!kind)
+    return usage(emit ? "unknown kind '" + *emit + "' of output"
+                      : "the suffix of '" + request.output +
+                            "' says no kind of output: give --emit");
+  request.emit = *kind;
+  if (request.emit == Emit::Shared && request.output == "-")
+    return usage("a shared library cannot go to standard output");
+  bool hasSymbols =
+      !getStage(*kind) && *kind != Emit::Ptx && *kind != Emit::Cubin;
+  if (hasSymbols && getPrefix(request.output).empty())
+    return usage("expected a name before the suffix in '" + request.output +
+                 "': the library's symbols begin with it");
+  if (threads && *threads != "none")
+    return usage("unknown threads '" + *threads + "': expected none");
+  if (threads)
+    request.code.threads = Threads::None;
+  request.code.prefix = getPrefix(request.output);
+  if (header && !hasHeader(*kind))
+    return usage("this kind of output has no header");
+  if (request.saveTemps && request.output == "-")
+    return usage("standard output has nothing beside it: --save-temps needs a "
+                 "file");
+
+  if (std::optional<std::string> error = parseTargets(targets, request))
+    return usage(*error);
+  if (tuning && failed(applyTuningFile(*tuning, request.code.targets)))
+    return kExitError;
+  for (TargetSpec &target : request.code.targets)
+    target.schedule = schedule.value_or("");
+  return std::nullopt;
+}
+
+int mlir::posenc::compileMain(int argc, char **argv) {
+  Request request;
+  if (std::optional<int> code = parseArguments(argc, argv, request))
+    return *code;
+  return runGuarded([&] { return compile(request); });
+}

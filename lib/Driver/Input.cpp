@@ -1,0 +1,381 @@
+//===- Input.cpp - modules from files ---------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Driver/Input.h"
+
+#include "ReadFile.h"
+#include "TextDepth.h"
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Frontend/ModuleBuilder.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::frontend::DType;
+namespace frontend = ::posenc::frontend;
+
+static std::nullptr_t fail(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return nullptr;
+}
+
+std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
+                                                           uint64_t limit) {
+  // Checked before it is read: a directory's error is a riddle, and of a
+  // device there is no end.
+  llvm::sys::fs::file_status status;
+  if (path != "-" && !llvm::sys::fs::status(path, status)) {
+    if (status.type() == llvm::sys::fs::file_type::directory_file)
+      return fail("cannot read '" + path + "': it is a directory");
+    if (status.type() == llvm::sys::fs::file_type::character_file ||
+        status.type() == llvm::sys::fs::file_type::block_file)
+      return fail("cannot read '" + path + "': it is a device");
+    if (limit && status.getSize() > limit)
+      return fail("cannot read '" + path + "': it is larger than " +
+                  Twine(limit >> 20) + " MiB");
+  }
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer)
+    return fail("cannot read '" + path + "': " + buffer.getError().message());
+  if (limit && (*buffer)->getBufferSize() > limit)
+    return fail("cannot read '" + path + "': it is larger than " +
+                Twine(limit >> 20) + " MiB");
+  return std::move(*buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// config.json
+//===----------------------------------------------------------------------===//
+
+static std::optional<DType> parseDType(StringRef name) {
+  return llvm::StringSwitch<std::optional<DType>>(name)
+      .Case("f32", DType::F32)
+      .Case("bf16", DType::BF16)
+      .Case("f16", DType::F16)
+      .Case("f64", DType::F64)
+      .Default(std::nullopt);
+}
+
+static std::optional<frontend::Pairing> parsePairing(StringRef name) {
+  return llvm::StringSwitch<std::optional<frontend::Pairing>>(name)
+      .Case("half", frontend::Pairing::Half)
+      .Case("interleaved", frontend::Pairing::Interleaved)
+      .Default(std::nullopt);
+}
+
+static std::optional<KeyCache> parseKeyCache(StringRef name) {
+  return llvm::StringSwitch<std::optional<KeyCache>>(name)
+      .Case("rotated", KeyCache::Rotated)
+      .Case("raw", KeyCache::Raw)
+      .Default(std::nullopt);
+}
+
+static std::optional<CacheType> parseCacheType(StringRef name) {
+  return llvm::StringSwitch<std::optional<CacheType>>(name)
+      .Case("f16", CacheType::F16)
+      .Case("bf16", CacheType::BF16)
+      .Case("i8", CacheType::I8)
+      .Case("f8e4m3", CacheType::F8E4M3)
+      .Case("f8e5m2", CacheType::F8E5M2)
+      .Default(std::nullopt);
+}
+
+/// Whether a function needs no attention: nobody who wants a rotation has to
+/// hear of other keys.
+static bool isRotation(StringRef function) {
+  return function.starts_with("sincos") || function.starts_with("rope");
+}
+
+static OwningOpRef<ModuleOp>
+loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
+  frontend::ReadOptions readOptions;
+  ModuleBuilderOptions builderOptions;
+  if (options.dtype) {
+    builderOptions.dtype = parseDType(*options.dtype);
+    if (!builderOptions.dtype)
+      return fail("dtype '" + *options.dtype +
+                  "' is none of f32, bf16, f16 and f64");
+  }
+  if (options.pairing) {
+    readOptions.pairing = parsePairing(*options.pairing);
+    if (!readOptions.pairing)
+      return fail("pairing '" + *options.pairing +
+                  "' is neither half nor interleaved");
+  }
+  if (options.keyCache) {
+    std::optional<KeyCache> cache = parseKeyCache(*options.keyCache);
+    if (!cache)
+      return fail("k-cache '" + *options.keyCache +
+                  "' is neither rotated nor raw");
+    builderOptions.keyCache = *cache;
+  }
+  if (options.cacheType) {
+    builderOptions.cacheType = parseCacheType(*options.cacheType);
+    if (!builderOptions.cacheType)
+      return fail("cache-dtype '" + *options.cacheType +
+                  "' is none of f16, bf16, i8, f8e4m3 and f8e5m2");
+  }
+  if (options.decodeTokens) {
+    constexpr int64_t most = 1024;
+    int64_t &tokens = builderOptions.decodeTokens;
+    if (StringRef(*options.decodeTokens).getAsInteger(10, tokens) ||
+        tokens < 1 || tokens > most)
+      return fail("decode-tokens '" + *options.decodeTokens +
+                  "' is no number from 1 to " + Twine(most));
+  }
+  readOptions.qkNorm = options.qkNorm;
+  constexpr uint64_t limit = uint64_t(64) << 20;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
+  if (!buffer)
+    return nullptr;
+  builderOptions.location =
+      FileLineColLoc::get(StringAttr::get(&context, path), 1, 1);
+
+  SmallVector<frontend::Diagnostic> diagnostics;
+  bool isRead = true;
+  auto build = [&](bool attention) -> OwningOpRef<ModuleOp> {
+    readOptions.attention = attention;
+    diagnostics.clear();
+    std::optional<frontend::ModelConfig> config = frontend::readModelConfig(
+        buffer->getBuffer(), path, diagnostics, readOptions);
+    isRead = config.has_value();
+    if (!isRead)
+      return nullptr;
+    ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        diagnostics.push_back(
+            {frontend::Severity::Error, path.str(), 1, 1, diagnostic.str()});
+      return success();
+    });
+    return buildModule(context, *config, builderOptions);
+  };
+  bool isNamed = !options.kernels.empty();
+  bool namesAttention = !llvm::all_of(options.kernels, isRotation);
+  bool wantsAttention = !isNamed || options.qkNorm || namesAttention;
+  readOptions.assumeAttention = namesAttention || options.qkNorm;
+  OwningOpRef<ModuleOp> module = build(wantsAttention);
+  // Who did not ask for an attention that there can be no functions of gets the
+  // rest, and hears why. A key that is wrong is an error for all who need it.
+  SmallVector<frontend::Diagnostic> reasons;
+  if (!module && isRead && wantsAttention && !isNamed && !options.qkNorm) {
+    for (frontend::Diagnostic &diagnostic : diagnostics)
+      if (diagnostic.severity == frontend::Severity::Error)
+        reasons.push_back(diagnostic);
+    module = build(/*attention=*/false);
+  }
+  if (options.noWarnings) {
+    llvm::erase_if(diagnostics, [](const frontend::Diagnostic &diagnostic) {
+      return diagnostic.severity == frontend::Severity::Warning;
+    });
+    if (module)
+      reasons.clear();
+  }
+  frontend::printDiagnostics(llvm::errs(), diagnostics);
+  if (module) {
+    for (frontend::Diagnostic &reason : reasons) {
+      reason.severity = frontend::Severity::Warning;
+      reason.message = "no functions of attention: " + reason.message;
+    }
+    frontend::printDiagnostics(llvm::errs(), reasons);
+  }
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// MLIR
+//===----------------------------------------------------------------------===//
+
+/// What a file is that holds no text; empty for text.
+static StringRef findBinaryFormat(StringRef bytes) {
+  static constexpr std::pair<StringLiteral, StringLiteral> formats[] = {
+      {"\x7f"
+       "ELF",
+       "an ELF file, as libraries and object files are"},
+      {"\x93NUMPY", "an array in NumPy's format"},
+      {"\x1f\x8b", "a gzip archive: decompress it first"},
+      {"(\xb5/\xfd", "a Zstandard archive: decompress it first"},
+      {"\xfd"
+       "7zXZ",
+       "an xz archive: decompress it first"},
+      {"BZh", "a bzip2 archive: decompress it first"},
+      {"PK\x03\x04", "a zip archive: unpack it first"},
+      {"BC\xc0\xde", "LLVM bitcode"},
+      {"!<arch>\n", "a static library"},
+      {"\x03\x02#\x07", "a SPIR-V module"},
+      {"\xff\xfe", "UTF-16 text: convert it to UTF-8"},
+      {"\xfe\xff", "UTF-16 text: convert it to UTF-8"}};
+  for (auto [magic, name] : formats)
+    if (bytes.starts_with(magic))
+      return name;
+  // No text has such a control character at its beginning.
+  constexpr size_t inspected = 4096;
+  for (unsigned char c : bytes.take_front(inspected))
+    if (c < ' ' && !llvm::isSpace(c))
+      return "binary data";
+  return "";
+}
+
+static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, 0);
+  if (!buffer)
+    return nullptr;
+  StringRef text = buffer->getBuffer();
+  if (!isBytecode(buffer->getMemBufferRef())) {
+    if (StringRef format = findBinaryFormat(text); !format.empty()) {
+      llvm::errs() << (path == "-" ? "<stdin>" : path)
+                   << ":1:1: error: expected MLIR, as text or bytecode, or a "
+                      "config.json, got "
+                   << format << "\n";
+      return nullptr;
+    }
+    constexpr unsigned maxDepth = 256;
+    if (std::optional<TextPosition> deep = findTooDeep(text, maxDepth)) {
+      llvm::errs() << (path == "-" ? "<stdin>" : path) << ':' << deep->line
+                   << ':' << deep->column << ": error: nested deeper than "
+                   << maxDepth << " levels\n";
+      return nullptr;
+    }
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), SMLoc());
+  // The reader of bytecode does not always say what is wrong.
+  bool anyError = false;
+  ScopedDiagnosticHandler watch(&context, [&](Diagnostic &diagnostic) {
+    anyError |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure();
+  });
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!module && !anyError)
+    return fail("cannot read '" + path + "': it is damaged");
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions to keep
+//===----------------------------------------------------------------------===//
+
+/// Of a config whose layers are of several types, a family names the functions
+/// of all types where there is none for all.
+static std::vector<std::string> expandTypes(ModuleOp module,
+                                            ArrayRef<std::string> kernels) {
+  std::vector<std::string> expanded;
+  for (const std::string &kernel : kernels) {
+    size_t before = expanded.size();
+    bool isFamily =
+        llvm::is_contained({"sincos", "rope", "attention", "decode"}, kernel);
+    if (isFamily && !module.lookupSymbol(kernel))
+      for (auto function : module.getOps<FunctionOpInterface>())
+        if (function.getName().starts_with(kernel + "_"))
+          expanded.push_back(function.getName().str());
+    if (expanded.size() == before)
+      expanded.push_back(kernel);
+    // Layers that do not rotate are not those that it is named after.
+    std::string unrotated = kernel + "_nope";
+    if (isFamily && module.lookupSymbol(kernel) &&
+        module.lookupSymbol(unrotated))
+      expanded.push_back(unrotated);
+  }
+  return expanded;
+}
+
+/// Removes the public functions that are not named; one that others call
+/// becomes private.
+static LogicalResult keepKernels(ModuleOp module,
+                                 ArrayRef<std::string> kernels) {
+  SmallVector<FunctionOpInterface> others;
+  SmallVector<StringRef> known;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (!function.isPublic())
+      continue;
+    known.push_back(function.getName());
+    if (!llvm::is_contained(kernels, function.getName()))
+      others.push_back(function);
+  }
+  for (const std::string &kernel : kernels)
+    if (!llvm::is_contained(known, kernel)) {
+      llvm::errs() << "error: no function '" << kernel << "'; the input has ";
+      llvm::interleaveComma(known, llvm::errs());
+      llvm::errs() << (known.empty() ? "none\n" : "\n");
+      return failure();
+    }
+  for (FunctionOpInterface function : others) {
+    function.setPrivate();
+    function->removeAttr(PosencDialect::kAbiAttrName);
+  }
+  // A function may be called by another that goes.
+  auto isUnused = [&](FunctionOpInterface function) {
+    return SymbolTable::symbolKnownUseEmpty(function, module);
+  };
+  while (true) {
+    auto unused = llvm::find_if(others, isUnused);
+    if (unused == others.end())
+      return success();
+    (*unused)->erase();
+    others.erase(unused);
+  }
+}
+
+/// Says in the module what --stack-limit says, of which all code depends.
+static LogicalResult setStackLimit(ModuleOp module,
+                                   const InputOptions &options) {
+  if (!options.stackLimit)
+    return success();
+  int64_t bytes;
+  if (StringRef(*options.stackLimit).getAsInteger(10, bytes) || bytes <= 0) {
+    fail("--stack-limit needs a positive number of bytes, got '" +
+         StringRef(*options.stackLimit).take_front(24) + "'");
+    return failure();
+  }
+  module->setAttr(PosencDialect::kStackLimitAttrName,
+                  Builder(module.getContext()).getI64IntegerAttr(bytes));
+  return success();
+}
+
+OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
+                                               const InputOptions &options,
+                                               MLIRContext &context) {
+  bool isConfig = path.ends_with(".json");
+  StringRef flag = options.dtype          ? "--dtype"
+                   : options.pairing      ? "--pairing"
+                   : options.keyCache     ? "--k-cache"
+                   : options.decodeTokens ? "--decode-tokens"
+                   : options.qkNorm       ? "--qk-norm"
+                                          : "";
+  if (!isConfig && !flag.empty())
+    return fail(flag + " is for a config.json; '" + path + "' is none");
+  OwningOpRef<ModuleOp> module =
+      isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
+  if (!module || failed(setStackLimit(*module, options)))
+    return nullptr;
+  // Before anybody looks at arguments.
+  PassManager manager(&context);
+  manager.addPass(createPosencPackArgumentsPass());
+  if (failed(manager.run(*module)))
+    return nullptr;
+  if (options.kernels.empty())
+    return module;
+  std::vector<std::string> kernels = options.kernels;
+  if (isConfig)
+    kernels = expandTypes(*module, kernels);
+  if (failed(keepKernels(*module, kernels)))
+    return nullptr;
+  return module;
+}

@@ -1,0 +1,63 @@
+//===- InputOptions.cpp - the flags of a config.json ------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Driver/Input.h"
+
+#include "posenc/Driver/Options.h"
+
+using namespace mlir::posenc;
+
+void mlir::posenc::addInputOptions(OptionParser &parser,
+                                   InputOptions &options) {
+  parser.add("dtype", "TYPE",
+             "for a config.json: f32, bf16, f16 or f64 (default: the config's)",
+             options.dtype);
+  parser.add("pairing", "PAIRING",
+             "for a config.json: half or interleaved (default: the model's)",
+             options.pairing);
+  parser.add("k-cache", "KIND",
+             "for a config.json: the keys that @decode reads, rotated or raw "
+             "(default: rotated)",
+             options.keyCache);
+  parser.add(
+      "cache-dtype", "TYPE",
+      "for a config.json: the type of the caches that @decode reads, "
+      "f16, bf16, i8, f8e4m3 or f8e5m2; i8 and f8 have f32 scales behind "
+      "them (default: that of the queries)",
+      options.cacheType);
+  parser.add("decode-tokens", "N",
+             "for a config.json: the queries of a sequence that @decode takes "
+             "at a time (default: 1)",
+             options.decodeTokens);
+  parser.add("qk-norm",
+             "for a config.json: attention norms queries and keys as the model "
+             "does, with the checkpoint's weights q_norm and k_norm",
+             options.qkNorm);
+  parser.add("stack-limit", "BYTES",
+             "the most stack that a function may need on a thread; one that "
+             "needs more takes a workspace (default: no limit)",
+             options.stackLimit);
+}
+
+std::vector<std::string>
+mlir::posenc::getInputFlags(const InputOptions &options) {
+  std::vector<std::string> flags;
+  auto add = [&](const char *flag, const std::optional<std::string> &value) {
+    if (value)
+      flags.push_back(flag + *value);
+  };
+  add("--dtype=", options.dtype);
+  add("--pairing=", options.pairing);
+  add("--k-cache=", options.keyCache);
+  add("--cache-dtype=", options.cacheType);
+  add("--decode-tokens=", options.decodeTokens);
+  if (options.qkNorm)
+    flags.push_back("--qk-norm");
+  add("--stack-limit=", options.stackLimit);
+  return flags;
+}

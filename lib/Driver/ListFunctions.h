@@ -1,0 +1,22 @@
+//===- ListFunctions.h - the functions of a module --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_DRIVER_LISTFUNCTIONS_H
+#define POSENC_LIB_DRIVER_LISTFUNCTIONS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::posenc {
+
+/// Prints a line `name(argument: type, ...) -> (result: type, ...)` for each
+/// public function with a body, in the module's order.
+void listFunctions(llvm::raw_ostream &os, ModuleOp module);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_DRIVER_LISTFUNCTIONS_H

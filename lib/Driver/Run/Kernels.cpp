@@ -1,0 +1,183 @@
+//===- Kernels.cpp - functions to call, from any kind of input --*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Driver/Run/Kernels.h"
+
+#include "posenc/Driver/TuningFile.h"
+#include "posenc/Registration/Registration.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+namespace runtime = ::posenc::runtime;
+
+bool mlir::posenc::isLibraryPath(StringRef path) {
+  StringRef name = llvm::sys::path::filename(path);
+  return name.ends_with(".so") || name.contains(".so.");
+}
+
+static bool fail(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return false;
+}
+
+/// There is not one function, but none or several.
+static bool failAmbiguous(ArrayRef<std::string> names) {
+  if (names.empty())
+    return fail("the input has no public function");
+  return fail("--function is missing; the input has " +
+              llvm::join(names, ", "));
+}
+
+bool Kernel::find(StringRef name) {
+  std::string error;
+  if (!name.empty()) {
+    function = library.find(name.str(), error);
+    return function || fail(error);
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < library.numFunctions(); ++i)
+    names.push_back(library.function(i).name());
+  if (names.size() != 1)
+    return failAmbiguous(names);
+  function = library.function(0);
+  return true;
+}
+
+/// The choices of a file for this machine. Nothing after an error, which is
+/// printed.
+static std::optional<Tuning> readTuning(StringRef path) {
+  llvm::Expected<TargetSpec> host = TargetSpec::parse("host");
+  if (!host) {
+    fail(llvm::toString(host.takeError()));
+    return std::nullopt;
+  }
+  if (failed(applyTuningFile(path, *host)))
+    return std::nullopt;
+  return host->tuning;
+}
+
+/// The architecture of a device. Nothing after an error, which is printed.
+static std::optional<CudaTarget> findCudaTarget(int32_t device) {
+  posenc_cuda_facts facts;
+  if (posenc_cuda_query_device(device, &facts)) {
+    fail(posenc_last_error());
+    return std::nullopt;
+  }
+  llvm::Expected<CudaTarget> target =
+      CudaTarget::parse("cuda:sm_" + std::to_string(facts.arch));
+  if (!target) {
+    fail(llvm::toString(target.takeError()));
+    return std::nullopt;
+  }
+  return *target;
+}
+
+bool Kernel::load(StringRef path, StringRef name, InputOptions options,
+                  bool keepSource, StringRef tuningPath) {
+  std::optional<Tuning> tuning;
+  if (!tuningPath.empty()) {
+    tuning = readTuning(tuningPath);
+    if (!tuning)
+      return false;
+  }
+  GpuTargets gpus;
+  if (device.kind == Device::Kind::Cuda) {
+    std::optional<CudaTarget> cuda = findCudaTarget(device.number);
+    if (!cuda)
+      return false;
+    gpus.cuda.push_back(std::move(*cuda));
+  }
+  if (device.kind == Device::Kind::Vulkan) {
+    posenc_vulkan_facts facts;
+    if (posenc_vulkan_query_device(device.number, &facts))
+      return fail(posenc_last_error());
+    gpus.vulkan = true;
+  }
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  diagnostics = std::make_unique<DiagnosticPrinter>(*context);
+  // Nothing else is compiled.
+  if (!name.empty())
+    options.kernels = {name.str()};
+  OwningOpRef<ModuleOp> module = loadModule(path, options, *context);
+  if (!module)
+    return false;
+  std::vector<std::string> names;
+  for (auto candidate : module->getOps<FunctionOpInterface>())
+    if (candidate.isPublic())
+      names.push_back(candidate.getName().str());
+  if (names.size() != 1)
+    return failAmbiguous(names);
+  if (keepSource) {
+    sourceModule = module->clone();
+    for (auto candidate : sourceModule->getOps<FunctionOpInterface>())
+      if (candidate.isPublic())
+        source = candidate;
+  }
+
+  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning, gpus);
+  if (!jit)
+    return false;
+  const char *metadata = jit->getMetadata();
+  if (!metadata)
+    return fail("internal error: the compiled module has no metadata");
+  std::string error;
+  library = runtime::Library::fromSymbols(
+      metadata,
+      [](void *jit, const char *symbol) {
+        return static_cast<JitLibrary *>(jit)->lookup(symbol);
+      },
+      jit.get(), error);
+  return library ? true : fail(error);
+}
+
+std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
+                                     InputOptions options, bool keepSource,
+                                     StringRef tuning, const Device &device) {
+  std::unique_ptr<Kernel> kernel(new Kernel);
+  kernel->device = device;
+  if (isLibraryPath(path)) {
+    std::string error;
+    kernel->library = runtime::Library::open(path.str(), error);
+    if (!kernel->library) {
+      fail(error);
+      return nullptr;
+    }
+  } else if (!kernel->load(path, name, std::move(options), keepSource,
+                           tuning)) {
+    return nullptr;
+  }
+  if (!kernel->find(name))
+    return nullptr;
+  return kernel;
+}
+
+llvm::Error Kernel::call(ArrayRef<posenc_value> inputs,
+                         ArrayRef<posenc_value> outputs) const {
+  std::string error;
+  std::vector<posenc_value> in = inputs.vec(), out = outputs.vec();
+  bool isDone = false;
+  switch (device.kind) {
+  case Device::Kind::CPU:
+    isDone = function.call(in, out, error);
+    break;
+  case Device::Kind::Cuda:
+    isDone = function.callOnCuda(device.number, in, out, error);
+    break;
+  case Device::Kind::Vulkan:
+    isDone = function.callOnVulkan(device.number, in, out, error);
+    break;
+  }
+  return isDone ? llvm::Error::success() : llvm::createStringError(error);
+}

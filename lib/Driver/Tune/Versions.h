@@ -1,0 +1,49 @@
+//===- Versions.h - code by choices -----------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_DRIVER_TUNE_VERSIONS_H
+#define POSENC_LIB_DRIVER_TUNE_VERSIONS_H
+
+#include "CaseLibrary.h"
+#include "TuneRequest.h"
+
+namespace mlir::posenc {
+
+/// The functions of a request, compiled with some choices.
+struct Version {
+  Tuning tuning;
+  struct Code {
+    CaseLibrary library;
+    /// Of its file, which depends on the code alone.
+    uint64_t hash;
+    std::string path;
+  };
+  /// In the order of the request.
+  std::vector<Code> functions;
+};
+
+class VersionCompiler {
+public:
+  explicit VersionCompiler(const TuneRequest &request) : request(request) {}
+  ~VersionCompiler();
+
+  /// Nothing after an error, which is printed, and after an interrupt.
+  std::optional<Version> compile(const Tuning &tuning);
+
+private:
+  std::optional<Version::Code> compileFunction(size_t number,
+                                               const std::string &folder);
+
+  const TuneRequest &request;
+  std::string root;
+  int count = 0;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_DRIVER_TUNE_VERSIONS_H

@@ -1,0 +1,455 @@
+//===- AngleAddition.cpp - from a position to those after it ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Numerics/AngleAddition.h"
+
+#include "posenc/Numerics/ConstantTables.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::BigFloat;
+
+/// The constants of more would be larger than all else in a library, and their
+/// anchors larger than a stack likes.
+static constexpr size_t kMostPairs = 4096;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, value, 64);
+}
+
+/// Products of f32, with all that is rounded on the way, are wrong by less than
+/// 2^-22.3, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
+/// anchors are wrong by 2^-47, by less than that of the f32 from 2^-19 on.
+static double getLimit(Type type, TableUse use) {
+  if (use == TableUse::Rotation || type.isF64())
+    return 0.0;
+  return type.isBF16() ? 0x1p-12 : 0x1p-19;
+}
+
+/// With f16, one group in twenty would have a small entry.
+static bool areProductsF32(Type type, TableUse use) {
+  return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
+}
+
+/// A table of bf16 has constants of half the size.
+static int64_t getNumPlaces(Type type, TableUse use) {
+  return use == TableUse::Entries && type.isBF16() ? 32 : 16;
+}
+
+/// Half the runs of a stretch: more would win little, and another row each.
+static int64_t getNumTurns(TableUse use, bool hasRuns) {
+  return hasRuns && use == TableUse::Entries ? 2 : 0;
+}
+
+/// What f32 loses of the constants is nothing beside the rounding to 16 bits.
+static int64_t getNumParts(Type type, TableUse use) {
+  return use == TableUse::Rotation && type.getIntOrFloatBitWidth() > 16 ? 4 : 2;
+}
+
+static PhasePrecision getPrecision(Type type, TableUse use, bool hasRuns) {
+  bool isAbsolute =
+      use == TableUse::Rotation || (hasRuns && areProductsF32(type, use));
+  return isAbsolute && !type.isF64() ? PhasePrecision::Absolute
+                                     : PhasePrecision::Relative;
+}
+
+AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
+                             FrequenciesAttr frequencies, AxesAttr axes,
+                             bool inverse, Type type, TableUse use,
+                             ArrayRef<int64_t> order)
+    : use(use), runs(!type.isF64() && order.size() <= kMostPairs),
+      stepLevel{::getNumPlaces(type, use), 1, ""}, turnLevel{getNumTurns(use,
+                                                                         runs),
+                                                             getRun(), ""},
+      phases(builder, op, frequencies, axes, inverse, type,
+             getPrecision(type, use, runs), order,
+             runs && use == TableUse::Entries ? getStretchLength() * 0.5 - 0.5
+                                              : 0.0),
+      length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
+      type(type.isF64() ? type : builder.getF32Type()),
+      products(areProductsF32(type, use) ? builder.getF32Type()
+                                         : builder.getF64Type()),
+      block(getBlock()), numParts(::getNumParts(type, use)),
+      limit(getLimit(type, use)) {
+  if (!runs)
+    return;
+  SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  auto still = llvm::map_to_vector(order, [&](int64_t number) -> int32_t {
+    return pairs[number].frequency == BigFloat(0.0) ? 0x7fffffff : 0;
+  });
+  if (use == TableUse::Entries && llvm::is_contained(still, 0x7fffffff))
+    stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
+  createLevel(builder, op, stepLevel, "steps", pairs, inverse, order);
+  if (hasStretches())
+    createLevel(builder, op, turnLevel, "turns", pairs, inverse, order);
+}
+
+int64_t AngleAddition::getBlock() const {
+  if (length < kLongRow)
+    return products.isF64() ? std::min<int64_t>(length, 16) : length;
+  return length % kLongRow == 0 ? kLongRow : length;
+}
+
+int64_t AngleAddition::getStepBytes() const {
+  return getNumPlaces() * numParts * products.getIntOrFloatBitWidth() / 8;
+}
+
+void AngleAddition::createLevel(OpBuilder &builder, Operation *op, Level &level,
+                                StringRef name, ArrayRef<PairFrequency> pairs,
+                                bool inverse, ArrayRef<int64_t> order) {
+  int64_t ofPlace = getStride(numParts), lead = getLead();
+  SmallVector<double> values(lead + level.numPlaces * ofPlace);
+  for (auto [column, number] : llvm::enumerate(order)) {
+    // A product is much less work than a cosine.
+    BigFloat half = pairs[number].frequency * BigFloat(0.5 * level.unit);
+    BigFloat halfCos = cos(half), halfSin = sin(half);
+    if (inverse)
+      halfSin = BigFloat(0.0) - halfSin;
+    BigFloat stepCos = halfCos * halfCos - halfSin * halfSin;
+    BigFloat stepSin = BigFloat(2.0) * halfSin * halfCos;
+    BigFloat rowCos(1.0), rowSin(0.0);
+    if (use == TableUse::Entries) {
+      rowCos = halfCos;
+      rowSin = halfSin;
+    }
+    for (int64_t row = 0; row < level.numPlaces; ++row) {
+      double *at = values.begin() + lead + row * ofPlace +
+                   column / block * numParts * block + column % block;
+      at[0] = rowCos.toDouble();
+      at[block] = rowSin.toDouble();
+      if (numParts == 4) {
+        at[2 * block] = at[0] - static_cast<float>(at[0]);
+        at[3 * block] = at[block] - static_cast<float>(at[block]);
+      }
+      BigFloat nextCos = rowCos * stepCos - rowSin * stepSin;
+      rowSin = rowSin * stepCos + rowCos * stepSin;
+      rowCos = nextCos;
+    }
+  }
+  if (products.isF64()) {
+    level.constants =
+        createConstants<double>(builder, op, name, values, getAlignment());
+    return;
+  }
+  SmallVector<float> narrow(values.begin(), values.end());
+  level.constants =
+      createConstants<float>(builder, op, name, narrow, getAlignment());
+}
+
+/// The first position of its so many, a power of two.
+AngleAddition::Position AngleAddition::getFirst(OpBuilder &builder,
+                                                Location loc,
+                                                const Position &position,
+                                                int64_t length) const {
+  Position first{{}, position.isShort};
+  for (Value axis : position.axes)
+    first.axes.push_back(arith::AndIOp::create(
+        builder, loc, axis, createInt(builder, loc, -length)));
+  return first;
+}
+
+AngleAddition::Position
+AngleAddition::getAnchor(OpBuilder &builder, Location loc,
+                         const Position &position) const {
+  return getFirst(builder, loc, position, getRun());
+}
+
+AngleAddition::Position
+AngleAddition::getStretch(OpBuilder &builder, Location loc,
+                          const Position &position) const {
+  return getFirst(builder, loc, position, getStretchLength());
+}
+
+AngleAddition::Entry AngleAddition::roundPhase(OpBuilder &builder, Location loc,
+                                               const Entry &entry) const {
+  Type to = runs ? products : type;
+  return {ExactSincos::emitRounding(builder, loc, entry.cos, to),
+          ExactSincos::emitRounding(builder, loc, entry.sin, to)};
+}
+
+/// The number of the constants of a position, and all bits of a word where it
+/// is before the anchor.
+struct AngleAddition::Place {
+  Value row, isBefore;
+};
+
+AngleAddition::Place AngleAddition::getPlace(OpBuilder &builder, Location loc,
+                                             const Level &level,
+                                             Value axis) const {
+  bool hasBefore = use == TableUse::Entries;
+  Value place = axis;
+  if (level.unit > 1)
+    place = arith::ShRUIOp::create(
+        builder, loc, place,
+        createInt(builder, loc, llvm::Log2_64(level.unit)));
+  place = arith::AndIOp::create(
+      builder, loc, place,
+      createInt(builder, loc, level.numPlaces * (hasBefore ? 2 : 1) - 1));
+  Value isBefore;
+  if (hasBefore) {
+    // 0, ... 31 are -16, ... 15: b - 0.5, or its complement.
+    Value behind = arith::SubIOp::create(
+        builder, loc, place, createInt(builder, loc, level.numPlaces));
+    isBefore = arith::ShRSIOp::create(builder, loc, behind,
+                                      createInt(builder, loc, 63));
+    place = arith::XOrIOp::create(builder, loc, behind, isBefore);
+  }
+  return {
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), place),
+      isBefore};
+}
+
+Value AngleAddition::getPlaceOf(OpBuilder &builder, Location loc, Value first,
+                                int64_t part, int64_t numParts) const {
+  // The other parts of all blocks before.
+  Value before = first;
+  if (block < length) {
+    Value number = builder.createOrFold<arith::DivUIOp>(
+        loc, first, createIndex(builder, loc, block));
+    number = builder.createOrFold<arith::MulIOp>(
+        loc, number, createIndex(builder, loc, (numParts - 1) * block));
+    before = builder.createOrFold<arith::AddIOp>(loc, number, first);
+  }
+  return builder.createOrFold<arith::AddIOp>(
+      loc, before, createIndex(builder, loc, getLead() + part * block));
+}
+
+/// Cos, sin, or what they lost, of the row of a place.
+Value AngleAddition::loadPart(OpBuilder &builder, Location loc,
+                              const Level &level, Value row, int64_t part,
+                              Value first, int64_t lanes) const {
+  int64_t ofPlace = getStride(numParts);
+  auto type =
+      MemRefType::get({getLead() + level.numPlaces * ofPlace}, products);
+  Value table =
+      memref::GetGlobalOp::create(builder, loc, type, level.constants);
+  Value at = builder.createOrFold<arith::MulIOp>(
+      loc, row, createIndex(builder, loc, ofPlace));
+  at = builder.createOrFold<arith::AddIOp>(
+      loc, at, getPlaceOf(builder, loc, first, part, numParts));
+  return vector::LoadOp::create(builder, loc,
+                                VectorType::get({lanes}, products), table, at);
+}
+
+/// The constants of the position's place: cos, sin, and what both lost.
+SmallVector<Value> AngleAddition::loadLevel(OpBuilder &builder, Location loc,
+                                            const Level &level,
+                                            const Position &position,
+                                            Value first, int64_t lanes) const {
+  auto places = llvm::map_to_vector(position.axes, [&](Value axis) {
+    return getPlace(builder, loc, level, axis);
+  });
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < numParts; ++part) {
+    auto ofAxes = llvm::map_to_vector(places, [&](const Place &place) {
+      return loadPart(builder, loc, level, place.row, part, first, lanes);
+    });
+    parts.push_back(phases.selectAxis(builder, loc, ofAxes, first, lanes));
+  }
+  if (use == TableUse::Rotation)
+    return parts;
+  auto word = builder.getIntegerType(products.getIntOrFloatBitWidth());
+  auto signs = llvm::map_to_vector(places, [&](const Place &place) -> Value {
+    Value sign = place.isBefore;
+    if (word.getWidth() < 64)
+      sign = arith::TruncIOp::create(builder, loc, word, sign);
+    return arith::AndIOp::create(
+        builder, loc, sign,
+        arith::ConstantIntOp::create(
+            builder, loc, word, llvm::APInt::getSignMask(word.getWidth())));
+  });
+  ElementwiseBuilder b(builder, loc, parts[1]);
+  parts[1] = b.cast<arith::BitcastOp>(
+      products, b.xori(b.cast<arith::BitcastOp>(word, parts[1]),
+                       phases.selectAxis(builder, loc, signs, first, lanes)));
+  return parts;
+}
+
+AngleAddition::Entry AngleAddition::round(OpBuilder &builder, Location loc,
+                                          const Entry &entry) const {
+  return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
+          ExactSincos::emitRounding(builder, loc, entry.sin, type)};
+}
+
+/// `entry` further by an angle.
+static AngleAddition::Entry turnBy(ElementwiseBuilder b,
+                                   const AngleAddition::Entry &entry, Value cos,
+                                   Value sin) {
+  return {b.fma(entry.cos, cos, b.neg(b.mul(entry.sin, sin))),
+          b.fma(entry.sin, cos, b.mul(entry.cos, sin))};
+}
+
+AngleAddition::Entry AngleAddition::turn(OpBuilder &builder, Location loc,
+                                         const Position &position,
+                                         const Entry &stretch,
+                                         Value first) const {
+  if (!hasStretches())
+    return stretch;
+  int64_t lanes = cast<VectorType>(stretch.cos.getType()).getNumElements();
+  SmallVector<Value> by =
+      loadLevel(builder, loc, turnLevel, position, first, lanes);
+  return turnBy({builder, loc, stretch.cos}, stretch, by[0], by[1]);
+}
+
+AngleAddition::Entry AngleAddition::rotate(OpBuilder &builder, Location loc,
+                                           const Position &position,
+                                           const Entry &anchor,
+                                           Value first) const {
+  Value cos = anchor.cos, sin = anchor.sin;
+  int64_t lanes = cast<VectorType>(cos.getType()).getNumElements();
+  SmallVector<Value> step =
+      loadLevel(builder, loc, stepLevel, position, first, lanes);
+  ElementwiseBuilder b(builder, loc, cos);
+  if (numParts == 2)
+    return round(builder, loc, turnBy(b, anchor, step[0], step[1]));
+  Entry lost = turnBy(b, anchor, step[2], step[3]);
+  return {b.fma(cos, step[0], b.fma(b.neg(sin), step[1], lost.cos)),
+          b.fma(sin, step[0], b.fma(cos, step[1], lost.sin))};
+}
+
+std::pair<AngleAddition::Entry, AngleAddition::Entry>
+AngleAddition::rotateBoth(OpBuilder &builder, Location loc, Value place,
+                          const Entry &anchor, Value first) const {
+  int64_t lanes = cast<VectorType>(anchor.cos.getType()).getNumElements();
+  Value ofCos = loadPart(builder, loc, stepLevel, place, 0, first, lanes);
+  Value ofSin = loadPart(builder, loc, stepLevel, place, 1, first, lanes);
+  ElementwiseBuilder b(builder, loc, ofCos);
+  Value ss = b.mul(anchor.sin, ofSin), cs = b.mul(anchor.cos, ofSin);
+  auto turn = [&](Value ofCosine, Value ofSine) {
+    return round(
+        builder, loc,
+        {b.fma(anchor.cos, ofCos, ofCosine), b.fma(anchor.sin, ofCos, ofSine)});
+  };
+  return {turn(b.neg(ss), cs), turn(ss, b.neg(cs))};
+}
+
+/// All bits of the words of sines that are zero everywhere.
+Value AngleAddition::orStill(OpBuilder &builder, Location loc, Value words,
+                             Value first) const {
+  if (stillPairs.empty())
+    return words;
+  Value still = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({length}, builder.getI32Type()),
+      stillPairs);
+  Value bits = vector::LoadOp::create(
+      builder, loc, cast<VectorType>(words.getType()), still, first);
+  return arith::OrIOp::create(builder, loc, words, bits);
+}
+
+Value AngleAddition::getMagnitude(OpBuilder &builder, Location loc, Value entry,
+                                  Value first) const {
+  ElementwiseBuilder b(builder, loc, entry);
+  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), entry);
+  return orStill(builder, loc, b.andi(bits, b.i32(0x7fffffff)), first);
+}
+
+static uint32_t getBits(double limit) {
+  return llvm::bit_cast<uint32_t>(static_cast<float>(limit));
+}
+
+Value AngleAddition::isSmall(OpBuilder &builder, Location loc,
+                             Value magnitude) const {
+  ElementwiseBuilder b(builder, loc, magnitude);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                               magnitude, b.i32(getBits(limit)));
+}
+
+/// The bits of an f32 that are set where it is large enough: of its exponent,
+/// all of them from 2^-15 on, and below 2.
+static constexpr uint32_t kMarkBits = 0x38000000;
+
+/// Words as pairs of halves.
+static Value getHalves(OpBuilder &builder, Location loc, Value words) {
+  int64_t lanes = cast<VectorType>(words.getType()).getNumElements();
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({2 * lanes}, builder.getI16Type()), words);
+}
+
+Value AngleAddition::joinMarks(OpBuilder &builder, Location loc, Value a,
+                               Value b) const {
+  if (products.isF64())
+    return arith::AndIOp::create(builder, loc, a, b);
+  Value least = arith::MinUIOp::create(builder, loc, getHalves(builder, loc, a),
+                                       getHalves(builder, loc, b));
+  return vector::BitCastOp::create(builder, loc, a.getType(), least);
+}
+
+Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
+                              const Entry &entry, ValueRange written,
+                              Value first) const {
+  bool isOneRow = written.size() == 1 && stillPairs.empty() &&
+                  getElementTypeOrSelf(written.front().getType()).isBF16();
+  // Twice as much is without its sign.
+  auto getMagnitudes = [&](Value words, VectorType type) -> Value {
+    Value halves = getHalves(builder, loc, words);
+    Value twice = arith::AddIOp::create(builder, loc, halves, halves);
+    return vector::BitCastOp::create(builder, loc, type, twice);
+  };
+  if (isOneRow) {
+    Value row = written.front();
+    int64_t words = cast<VectorType>(row.getType()).getNumElements() / 2;
+    auto type = VectorType::get({words}, builder.getI32Type());
+    return getMagnitudes(vector::BitCastOp::create(builder, loc, type, row),
+                         type);
+  }
+  ElementwiseBuilder b(builder, loc, entry.cos);
+  auto getMark = [&](Value value) {
+    Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
+    bits = orStill(builder, loc, bits, first);
+    if (products.isF64())
+      return bits;
+    // The lower half is as large as can be.
+    return getMagnitudes(b.ori(bits, b.i32(0x7fff)),
+                         cast<VectorType>(bits.getType()));
+  };
+  return joinMarks(builder, loc, getMark(entry.cos), getMark(entry.sin));
+}
+
+Value AngleAddition::isAnySmall(OpBuilder &builder, Location loc,
+                                Value marks) const {
+  if (products.isF64()) {
+    ElementwiseBuilder b(builder, loc, marks);
+    Value isSmall = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ne, b.andi(marks, b.i32(kMarkBits)),
+        b.i32(kMarkBits));
+    return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
+                                       isSmall);
+  }
+  // Up to the first bf16 above the limit: what is below must not be rounded to
+  // one that needs no look.
+  uint16_t mostSmall = 2 * ((getBits(limit) >> 16) + 1) - 1;
+  Value least =
+      vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINUI,
+                                  getHalves(builder, loc, marks));
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::ule, least,
+      arith::ConstantIntOp::create(builder, loc, mostSmall, 16));
+}
+
+AngleAddition::Entry AngleAddition::mend(OpBuilder &builder, Location loc,
+                                         const Position &position, Value first,
+                                         const Entry &entry) const {
+  int64_t lanes = cast<VectorType>(entry.cos.getType()).getNumElements();
+  Entry exact = phases.emitRelative(builder, loc, position, first, lanes);
+  ElementwiseBuilder b(builder, loc, entry.cos);
+  auto select = [&](Value sum, Value own) {
+    return b.select(
+        isSmall(builder, loc, getMagnitude(builder, loc, sum, first)),
+        ExactSincos::emitRounding(builder, loc, own, type), sum);
+  };
+  return {select(entry.cos, exact.cos), select(entry.sin, exact.sin)};
+}

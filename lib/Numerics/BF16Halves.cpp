@@ -1,0 +1,80 @@
+//===- BF16Halves.cpp - vectors of bf16 as halves of words ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Numerics/BF16Halves.h"
+
+#include "posenc/Numerics/ElementwiseBuilder.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+BF16Halves mlir::posenc::splitBF16(OpBuilder &builder, Location loc,
+                                   Value value) {
+  int64_t length = cast<VectorType>(value.getType()).getNumElements();
+  auto type = VectorType::get({length / 2}, builder.getI32Type());
+  Value words = vector::BitCastOp::create(builder, loc, type, value);
+  ElementwiseBuilder b(builder, loc, words);
+  Value even = b.shl(words, b.i32(16));
+  Value odd = b.andi(words, b.i32(0xffff0000));
+  Type f32 = builder.getF32Type();
+  return {b.cast<arith::BitcastOp>(f32, even),
+          b.cast<arith::BitcastOp>(f32, odd)};
+}
+
+/// The upper halves of words side by side.
+static Value joinUpper(OpBuilder &builder, Location loc, Value even,
+                       Value odd) {
+  ElementwiseBuilder b(builder, loc, even);
+  return b.ori(b.shru(even, b.i32(16)), b.andi(odd, b.i32(0xffff0000)));
+}
+
+/// The lower halves.
+static Value joinLower(OpBuilder &builder, Location loc, Value even,
+                       Value odd) {
+  ElementwiseBuilder b(builder, loc, even);
+  return b.ori(b.andi(even, b.i32(0xffff)), b.shl(odd, b.i32(16)));
+}
+
+static Value castHalves(OpBuilder &builder, Location loc, Value words,
+                        Type element) {
+  int64_t length = cast<VectorType>(words.getType()).getNumElements();
+  return vector::BitCastOp::create(
+      builder, loc, VectorType::get({2 * length}, element), words);
+}
+
+Value mlir::posenc::joinRoundedBF16(OpBuilder &builder, Location loc,
+                                    BF16Halves bits) {
+  return castHalves(builder, loc, joinUpper(builder, loc, bits.even, bits.odd),
+                    builder.getBF16Type());
+}
+
+Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
+                             BF16Halves halves) {
+  auto getBits = [&](Value value) {
+    ElementwiseBuilder b(builder, loc, value);
+    return b.cast<arith::BitcastOp>(builder.getI32Type(), value);
+  };
+  Value even = getBits(halves.even), odd = getBits(halves.odd);
+  Type half = builder.getI16Type();
+  Value upper =
+      castHalves(builder, loc, joinUpper(builder, loc, even, odd), half);
+  Value lower =
+      castHalves(builder, loc, joinLower(builder, loc, even, odd), half);
+  // Half a unit goes up from an odd number; from an even one it takes more.
+  // Halves of 16 bits are half as many vectors as words would be.
+  ElementwiseBuilder b(builder, loc, upper);
+  Value isEven = b.andi(b.xori(upper, b.i16(0xffff)), b.i16(1));
+  Value above =
+      b.subi(arith::MaxUIOp::create(builder, loc, lower, isEven), isEven);
+  Value rounded = b.addi(upper, b.shru(above, b.i16(15)));
+  return vector::BitCastOp::create(
+      builder, loc,
+      cast<VectorType>(upper.getType()).clone(builder.getBF16Type()), rounded);
+}

@@ -1,0 +1,249 @@
+//===- ExactPhase.cpp - cos and sin of a phase --------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Numerics/ExactPhase.h"
+
+#include "posenc/Numerics/ConstantTables.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
+
+#include "posenc/IR/PairFrequencies.h"
+#include "posenc/Numerics/ExactSincos.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+ExactPhase::ExactPhase(OpBuilder &builder, Operation *op,
+                       FrequenciesAttr frequencies, AxesAttr axes, bool inverse,
+                       Type type, PhasePrecision precision,
+                       ArrayRef<int64_t> order, double ahead)
+    : frequencies(frequencies), axes(axes), inverse(inverse), type(type),
+      precision(precision), length(order.size()) {
+  SmallVector<int64_t> highs, lows, more;
+  SmallVector<int32_t> tops, rests, axisNumbers, moreTops;
+  SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  for (int64_t number : order) {
+    const PairFrequency &pair = pairs[number];
+    auto turns = ::posenc::Turns::fromRadians(pair.frequency);
+    highs.push_back(static_cast<int64_t>(turns.high));
+    lows.push_back(turns.low);
+    uint64_t rounded = turns.high + (turns.low >> 31);
+    rests.push_back(static_cast<int32_t>(rounded));
+    tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
+    axisNumbers.push_back(pair.axis);
+    turns = ::posenc::Turns::fromRadians(pair.frequency *
+                                         ::posenc::BigFloat(ahead));
+    rounded = turns.high + (turns.low >> 31);
+    more.push_back(static_cast<int64_t>(rounded));
+    moreTops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
+  }
+  high = createConstants<int64_t>(builder, op, "frequencies_high", highs);
+  low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
+  if (axes)
+    axisOfPair =
+        createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
+  if (ahead != 0.0)
+    aheads = createConstants<int64_t>(builder, op, "phases_ahead", more);
+  if (precision == PhasePrecision::Relative)
+    return;
+  if (ahead != 0.0)
+    aheadTops =
+        createConstants<int32_t>(builder, op, "phases_ahead_top", moreTops);
+  top = createConstants<int32_t>(builder, op, "frequencies_top", tops);
+  rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
+}
+
+/// An i32, i64 or index position as i64.
+static Value toI64(OpBuilder &builder, Location loc, Value position) {
+  Type i64 = builder.getI64Type();
+  if (position.getType() == i64)
+    return position;
+  if (position.getType().isIndex())
+    return arith::IndexCastOp::create(builder, loc, i64, position);
+  return arith::ExtSIOp::create(builder, loc, i64, position);
+}
+
+ExactPhase::Position ExactPhase::createPosition(OpBuilder &builder,
+                                                Location loc,
+                                                ValueRange values) const {
+  Position result;
+  for (Value value : values)
+    result.axes.push_back(toI64(builder, loc, value));
+  // Short are 0 to 2^32-1 for the whole phase, what an i32 holds for its upper
+  // half.
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(builder, loc, value, 64);
+  };
+  Value upper;
+  for (Value axis : result.axes) {
+    if (precision == PhasePrecision::Absolute)
+      axis =
+          arith::AddIOp::create(builder, loc, axis, constant(int64_t{1} << 31));
+    Value mine = arith::ShRUIOp::create(builder, loc, axis, constant(32));
+    upper = upper ? arith::OrIOp::create(builder, loc, upper, mine) : mine;
+  }
+  result.isShort = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         upper, constant(0));
+  return result;
+}
+
+ExactPhase::Position ExactPhase::loadPosition(OpBuilder &builder, Location loc,
+                                              Value positions,
+                                              ValueRange indices) const {
+  if (!isa<MemRefType>(positions.getType())) {
+    Value index = toI64(builder, loc, indices.front());
+    return createPosition(builder, loc,
+                          arith::AddIOp::create(builder, loc,
+                                                toI64(builder, loc, positions),
+                                                index)
+                              .getResult());
+  }
+  SmallVector<Value> values;
+  for (int64_t axis = 0, e = axes ? axes.getNumAxes() : 1; axis < e; ++axis) {
+    SmallVector<Value> at;
+    if (axes)
+      at.push_back(createIndex(builder, loc, axis));
+    llvm::append_range(at, indices);
+    values.push_back(memref::LoadOp::create(builder, loc, positions, at));
+  }
+  return createPosition(builder, loc, values);
+}
+
+Value ExactPhase::loadConstants(OpBuilder &builder, Location loc,
+                                StringRef symbol, Type type, Value first,
+                                int64_t lanes) const {
+  Value table = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({length}, type), symbol);
+  return vector::LoadOp::create(builder, loc, VectorType::get({lanes}, type),
+                                table, ValueRange(first));
+}
+
+Value ExactPhase::selectAxis(OpBuilder &builder, Location loc,
+                             ValueRange values, Value first,
+                             int64_t lanes) const {
+  auto type =
+      VectorType::get({lanes}, getElementTypeOrSelf(values.front().getType()));
+  auto broadcast = [&](Value value) -> Value {
+    return builder.createOrFold<vector::BroadcastOp>(loc, type, value);
+  };
+  Value result = broadcast(values.front());
+  if (!axes)
+    return result;
+  Value numbers = loadConstants(builder, loc, axisOfPair, builder.getI32Type(),
+                                first, lanes);
+  for (auto [axis, value] : llvm::enumerate(values.drop_front())) {
+    Value number = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(cast<ShapedType>(numbers.getType()),
+                               static_cast<int32_t>(axis + 1)));
+    Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       numbers, number);
+    result =
+        arith::SelectOp::create(builder, loc, mine, broadcast(value), result);
+  }
+  return result;
+}
+
+/// The whole phase.
+Value ExactPhase::emitPhase(OpBuilder &builder, Location loc,
+                            const Position &position, Value first,
+                            int64_t lanes, bool isShort) const {
+  Type i64 = builder.getI64Type();
+  Value p = selectAxis(builder, loc, position.axes, first, lanes);
+  Value h = loadConstants(builder, loc, high, i64, first, lanes);
+  Value l = loadConstants(builder, loc, low, i64, first, lanes);
+  Value phase = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
+  auto add = [&](Value more) {
+    phase = arith::AddIOp::create(builder, loc, phase, more);
+  };
+  if (!isShort)
+    add(ExactSincos::emitPhaseOfHigh(builder, loc, p, h, l));
+  return phase;
+}
+
+/// What `values` are ahead: the constants are of their type.
+Value ExactPhase::addAhead(OpBuilder &builder, Location loc, Value phases,
+                           StringRef symbol, Value first) const {
+  if (symbol.empty())
+    return phases;
+  auto type = cast<VectorType>(phases.getType());
+  return arith::AddIOp::create(builder, loc, phases,
+                               loadConstants(builder, loc, symbol,
+                                             type.getElementType(), first,
+                                             type.getNumElements()));
+}
+
+/// The upper 32 bits of the phase that `emit` is for, within two of the last.
+Value ExactPhase::emitPhaseTop(OpBuilder &builder, Location loc,
+                               const Position &position, Value first,
+                               int64_t lanes, bool isShort) const {
+  Type i32 = builder.getI32Type();
+  auto type = VectorType::get({lanes}, i32);
+  if (!isShort) {
+    Value phase = addAhead(
+        builder, loc, emitPhase(builder, loc, position, first, lanes, isShort),
+        aheads, first);
+    ElementwiseBuilder b(builder, loc, phase);
+    return arith::TruncIOp::create(builder, loc, type,
+                                   b.shru(phase, b.i64(32)));
+  }
+  SmallVector<Value> narrow;
+  for (Value axis : position.axes)
+    narrow.push_back(arith::TruncIOp::create(builder, loc, i32, axis));
+  Value p = selectAxis(builder, loc, narrow, first, lanes);
+  Value f = loadConstants(builder, loc, top, i32, first, lanes);
+  Value g = loadConstants(builder, loc, rest, i32, first, lanes);
+  Value ofTop = arith::MulIOp::create(builder, loc, p, f);
+  auto ofRest = arith::MulSIExtendedOp::create(builder, loc, p, g);
+  return addAhead(builder, loc,
+                  arith::AddIOp::create(builder, loc, ofTop, ofRest.getHigh()),
+                  aheadTops, first);
+}
+
+ExactSincos ExactPhase::getSincos() const {
+  ::posenc::BigFloat factor = frequencies.computeAttentionFactor();
+  // inverse(rope(x)) = x needs the reciprocal factor.
+  if (inverse)
+    factor = ::posenc::BigFloat(1.0) / factor;
+  return ExactSincos(factor, inverse);
+}
+
+ExactPhase::Entry ExactPhase::emitOfPhase(OpBuilder &builder, Location loc,
+                                          Value phase) const {
+  auto [cos, sin] = getSincos().emit(builder, loc, phase, type);
+  return {cos, sin};
+}
+
+ExactPhase::Entry ExactPhase::emitRelative(OpBuilder &builder, Location loc,
+                                           const Position &position,
+                                           Value first, int64_t lanes,
+                                           bool isShort) const {
+  return emitOfPhase(builder, loc,
+                     emitPhase(builder, loc, position, first, lanes, isShort));
+}
+
+ExactPhase::Entry ExactPhase::emit(OpBuilder &builder, Location loc,
+                                   const Position &position, Value first,
+                                   int64_t lanes, bool isShort) const {
+  if (precision == PhasePrecision::Relative) {
+    Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+    return emitOfPhase(builder, loc,
+                       addAhead(builder, loc, phase, aheads, first));
+  }
+  Value phase = emitPhaseTop(builder, loc, position, first, lanes, isShort);
+  auto [cos, sin] = getSincos().emitForRotation(builder, loc, phase);
+  return {cos, sin};
+}

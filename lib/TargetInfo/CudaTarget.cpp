@@ -1,0 +1,62 @@
+//===- CudaTarget.cpp - an architecture of NVIDIA GPUs ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/TargetInfo/CudaTarget.h"
+
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir::posenc;
+
+/// The oldest architecture that we make code for.
+static constexpr int64_t kFloor = 75;
+
+/// Whether LLVM has the architecture.
+static bool isKnown(llvm::StringRef chip) {
+  static bool once = [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargetMCs();
+    return true;
+  }();
+  (void)once;
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string message;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return false;
+  std::unique_ptr<llvm::MCSubtargetInfo> names(
+      target->createMCSubtargetInfo(triple, "", ""));
+  return names->isCPUStringValid(chip);
+}
+
+llvm::Expected<CudaTarget> CudaTarget::parse(llvm::StringRef text) {
+  CudaTarget target;
+  target.name = text.str();
+  llvm::StringRef chip = text;
+  chip.consume_front("cuda:");
+  target.chip = chip.str();
+  auto fail = [&](const char *format) {
+    return llvm::createStringError(
+        llvm::formatv(format, chip, target.name).str());
+  };
+  llvm::StringRef number = chip;
+  bool hasNumber = number.consume_front("sm_") &&
+                   !number.consumeInteger(10, target.arch) &&
+                   (number.empty() || number == "a" || number == "f");
+  if (!hasNumber || !isKnown(chip))
+    return fail("unknown architecture '{0}' in target '{1}': expected one as "
+                "sm_90");
+  if (target.arch < kFloor)
+    return fail("architecture '{0}' in target '{1}' is below sm_75");
+  target.isExact = !number.empty();
+  return target;
+}

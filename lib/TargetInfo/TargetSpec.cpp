@@ -1,0 +1,285 @@
+//===- TargetSpec.cpp - what a CPU target offers ----------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/TargetInfo/TargetSpec.h"
+
+#include "posenc/ABI/CInterface.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static void initializeTargets() {
+  static bool once = [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+    return true;
+  }();
+  (void)once;
+}
+
+template <typename... Args>
+static llvm::Error makeError(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str());
+}
+
+/// What the backend knows of a CPU with features, which it must know: of an
+/// unknown one it prints a warning and takes another.
+static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
+findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
+        ArrayRef<StringRef> features, StringRef name) {
+  // Made without a CPU, so that nothing is printed about a wrong one.
+  std::unique_ptr<llvm::MCSubtargetInfo> names(
+      target.createMCSubtargetInfo(triple, "", ""));
+  if (!names->isCPUStringValid(cpu))
+    return makeError("unknown CPU '{0}' in target '{1}'", cpu, name);
+  std::string joined;
+  for (StringRef feature : features) {
+    if (llvm::none_of(names->getAllProcessorFeatures(),
+                      [&](const llvm::SubtargetFeatureKV &known) {
+                        return known.Key == feature;
+                      }))
+      return makeError("unknown feature '{0}' in target '{1}'", feature, name);
+    joined += (joined.empty() ? "+" : ",+") + feature.str();
+  }
+  return std::unique_ptr<llvm::MCSubtargetInfo>(
+      target.createMCSubtargetInfo(triple, cpu, joined));
+}
+
+//===----------------------------------------------------------------------===//
+// Levels
+//
+// Code is generated for a level: just those features of the CPU that an entry
+// checks for (hasCpuFeatures in runtime/kernel/Cpu.h). The backend is free to
+// use whatever it is told that a CPU has, gfni or vbmi as well as AVX2, so only
+// then the code runs wherever the check passes, on a virtual machine that hides
+// some of them too. The CPU's name decides what the code is tuned for.
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Level {
+  StringRef cpu, features;
+  /// What LLVM must know of a CPU for it to be of this level.
+  ArrayRef<StringRef> required;
+  uint64_t cpuFeatures;
+  unsigned vectorBytes;
+  bool hasBF16;
+};
+} // namespace
+
+static constexpr StringRef kV3Features[] = {
+    "avx2", "bmi",   "bmi2",  "crc32",  "cx16", "f16c",
+    "fma",  "lzcnt", "movbe", "popcnt", "sahf", "sse4.2"};
+static constexpr StringRef kV4Features[] = {"avx512bw", "avx512cd", "avx512dq",
+                                            "avx512f", "avx512vl"};
+static constexpr StringRef kBF16Features[] = {"avx512bf16"};
+
+static constexpr StringRef kPrefer256 = "prefer-256-bit";
+
+/// Each has what those before it have. Every CPU with AVX512-BF16 has
+/// AVX512-VNNI, so code for the one uses the other, and entries check for both.
+static const Level kX86Levels[] = {
+    {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
+    {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false},
+    {"x86-64-v4", "+avx512bf16,+avx512vnni", kBF16Features,
+     kCpuFeatureAvx512Bf16, 64, true}};
+
+/// Puts the highest level whose features are all there into `spec`; false if
+/// there is none.
+static bool setX86Level(TargetSpec &spec,
+                        llvm::function_ref<bool(StringRef)> has) {
+  spec.cpuFeatures = 0;
+  for (const Level &level : kX86Levels) {
+    if (!llvm::all_of(level.required, has))
+      break;
+    spec.cpu = level.cpu.str();
+    spec.features = level.features.str();
+    spec.cpuFeatures |= level.cpuFeatures;
+    spec.vectorBytes = level.vectorBytes;
+    spec.hasBF16Conversion = spec.hasBF16Dots = level.hasBF16;
+  }
+  return spec.cpuFeatures != 0;
+}
+
+/// Whether code for some level depends on a feature of x86.
+static bool isCheckedX86(const llvm::Target &target, const llvm::Triple &triple,
+                         StringRef feature) {
+  if (llvm::is_contained(kV4Features, feature) ||
+      llvm::is_contained(kBF16Features, feature))
+    return true;
+  std::unique_ptr<llvm::MCSubtargetInfo> floor(
+      target.createMCSubtargetInfo(triple, kX86Levels[0].cpu, ""));
+  return floor->checkFeatures(("+" + feature).str());
+}
+
+static llvm::Error makeFloorError(StringRef name) {
+  return makeError("target '{0}' is below x86-64-v3: it lacks AVX2, FMA, F16C "
+                   "or BMI2",
+                   name);
+}
+
+/// This machine's architecture, spelled as in a target.
+static StringRef getHostArch() {
+  llvm::Triple host(llvm::sys::getDefaultTargetTriple());
+  return host.getArch() == llvm::Triple::x86_64 ? "x86-64" : host.getArchName();
+}
+
+/// This machine as another would have to name it for the same code.
+static llvm::Expected<std::string> nameHost() {
+  std::string cpu = llvm::sys::getHostCPUName().str();
+  if (getHostArch() != "x86-64")
+    return (getHostArch() + ":" + cpu).str();
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  TargetSpec host;
+  bool hasVnni = features.lookup("avx512vnni");
+  if (!setX86Level(host, [&](StringRef name) {
+        return features.lookup(name) && (name != "avx512bf16" || hasVnni);
+      }))
+    return makeFloorError("host");
+  llvm::Expected<TargetSpec> named = TargetSpec::parse("x86-64:" + cpu);
+  if (named && named->cpuFeatures == host.cpuFeatures)
+    return named->name;
+  // A virtual machine may hide features of the CPU that it names.
+  llvm::consumeError(named.takeError());
+  return "x86-64:" + host.cpu + (host.hasBF16Conversion ? "+avx512bf16" : "");
+}
+
+llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
+  initializeTargets();
+  TargetSpec spec;
+  spec.name = text.str();
+  if (text == "host") {
+    llvm::Expected<std::string> name = nameHost();
+    if (!name)
+      return name.takeError();
+    spec.name = *name;
+    text = spec.name;
+  }
+  StringRef arch = getHostArch();
+  if (text.contains(':'))
+    std::tie(arch, text) = text.split(':');
+  // The same on every machine.
+  if (arch == "x86-64")
+    spec.triple = "x86_64-unknown-linux-gnu";
+  else if (arch == "aarch64")
+    spec.triple = "aarch64-unknown-linux-gnu";
+  else
+    return makeError("unknown architecture '{0}' in target '{1}': expected "
+                     "x86-64 or aarch64",
+                     arch, spec.name);
+  llvm::Triple triple(spec.triple);
+  std::string message;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return makeError("target '{0}': {1}", spec.name, message);
+
+  SmallVector<StringRef> features;
+  text.split(features, '+');
+  if (llvm::any_of(features, [](StringRef part) { return part.empty(); }))
+    return makeError("target '{0}' lacks a CPU or a feature", spec.name);
+  spec.tuneCpu = features.front().str();
+  features.erase(features.begin());
+  llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>> info =
+      findCpu(*target, triple, spec.tuneCpu, features, spec.name);
+  if (!info)
+    return info.takeError();
+  spec.tuning = getDefaultTuning(spec.triple, spec.tuneCpu);
+  spec.family = getCpuFamily(spec.triple, spec.tuneCpu);
+
+  auto isChecked = [&](StringRef feature) {
+    return triple.isX86() ? isCheckedX86(*target, triple, feature)
+                          : feature == "neon" || feature == "fp-armv8";
+  };
+  // LLVM's own word for AVX-512 instructions on vectors of AVX2's width.
+  bool isNarrow = triple.isX86() && llvm::is_contained(features, kPrefer256);
+  llvm::erase(features, kPrefer256);
+  for (StringRef feature : features)
+    if (!isChecked(feature))
+      return makeError("feature '{0}' in target '{1}' is none that a library "
+                       "can check for",
+                       feature, spec.name);
+  if (triple.isX86()) {
+    if (!setX86Level(spec, [&](StringRef feature) {
+          return (*info)->checkFeatures(("+" + feature).str());
+        }))
+      return makeFloorError(spec.name);
+    if (isNarrow) {
+      spec.vectorBytes = std::min(spec.vectorBytes, 32u);
+      // Products of pairs are made for vectors of 64 bytes.
+      spec.hasBF16Dots = false;
+    }
+    return spec;
+  }
+  // Every CPU has NEON. For more than that, an entry would have to ask the
+  // operating system.
+  spec.cpu = "generic";
+  spec.vectorBytes = 16;
+  return spec;
+}
+
+/// Whether CPUs that no version is tuned for run `a` rather than `b`. Each
+/// level has what those below it have, so its bits are the larger number.
+static bool isBetter(const TargetSpec &a, const TargetSpec &b) {
+  if (a.cpuFeatures != b.cpuFeatures)
+    return a.cpuFeatures > b.cpuFeatures;
+  return a.family == CpuFamily::Other && b.family != CpuFamily::Other;
+}
+
+llvm::Expected<std::vector<TargetSpec>>
+TargetSpec::parseAll(ArrayRef<std::string> texts,
+                     std::vector<TargetSpec> &unused) {
+  std::vector<TargetSpec> specs;
+  for (StringRef text :
+       texts.empty() ? SmallVector<StringRef>{"host"}
+                     : SmallVector<StringRef>(texts.begin(), texts.end())) {
+    llvm::Expected<TargetSpec> spec = parse(text);
+    if (!spec)
+      return spec.takeError();
+    if (!specs.empty() && specs.front().triple != spec->triple)
+      return makeError("targets '{0}' and '{1}' are of different "
+                       "architectures, which cannot share a library",
+                       specs.front().name, spec->name);
+    bool isUsed = llvm::none_of(specs, [&](const TargetSpec &other) {
+      return other.cpuFeatures == spec->cpuFeatures &&
+             other.family == spec->family;
+    });
+    if (isUsed)
+      specs.insert(llvm::upper_bound(specs, *spec, isBetter), std::move(*spec));
+    else
+      unused.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+std::unique_ptr<llvm::TargetMachine> TargetSpec::createTargetMachine() const {
+  llvm::Triple target(triple);
+  std::string message;
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(target, message);
+  if (!backend)
+    return nullptr;
+  llvm::TargetOptions options;
+  // Fusing a multiply and an add would change the bits from target to target.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      target, /*CPU=*/"", /*Features=*/"", options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}

@@ -1,0 +1,118 @@
+//===- Cpu.h - what the CPU can do ------------------------------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_CPU_H
+#define POSENC_KERNEL_CPU_H
+
+#include "Description.h"
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* A test has CPUs of its own: 0 if there is no such leaf. */
+#ifndef POSENC_CPUID
+#define POSENC_CPUID __get_cpuid_count
+static unsigned readXcr0(void) {
+  unsigned low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+#define POSENC_XCR0() readXcr0()
+#endif
+
+/* Bits of CpuFeature in include/posenc/ABI/CInterface.h. */
+static int64_t findCpuFeatures(void) {
+  int64_t found = 0;
+  unsigned a, b, c, d;
+  if (!POSENC_CPUID(1, 0, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+    return found;
+  unsigned leaf1 = c, low = POSENC_XCR0();
+  unsigned extended = 0;
+  if (POSENC_CPUID(0x80000001, 0, &a, &b, &c, &d))
+    extended = c;
+  if (!POSENC_CPUID(7, 0, &a, &b, &c, &d))
+    return found;
+  /* All that x86-64-v3 has beyond the floor: the code may use any of it. */
+  unsigned leaf1Wanted = bit_SSE3 | bit_SSSE3 | bit_FMA | bit_CMPXCHG16B |
+                         bit_SSE4_1 | bit_SSE4_2 | bit_MOVBE | bit_POPCNT |
+                         bit_AVX | bit_F16C;
+  unsigned extendedWanted = bit_LAHF_LM | bit_LZCNT;
+  unsigned leaf7Wanted = bit_AVX2 | bit_BMI | bit_BMI2;
+  if ((low & 6) == 6 && (leaf1 & leaf1Wanted) == leaf1Wanted &&
+      (extended & extendedWanted) == extendedWanted &&
+      (b & leaf7Wanted) == leaf7Wanted)
+    found |= 1;
+  unsigned v4Wanted =
+      bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
+  if ((found & 1) && (low & 0xe6) == 0xe6 && (b & v4Wanted) == v4Wanted)
+    found |= 2;
+  unsigned leaf7 = a;
+  int hasVnni = (c & bit_AVX512VNNI) != 0;
+  if ((found & 2) && hasVnni && leaf7 >= 1 &&
+      POSENC_CPUID(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16))
+    found |= 4;
+  return found;
+}
+
+/* A CpuFamily of include/posenc/TargetInfo/Tuning.h; 0 is any other. */
+static int64_t findCpuFamily(void) {
+  unsigned a, b, c, d;
+  if (!POSENC_CPUID(0, 0, &a, &b, &c, &d) || b != signature_AMD_ebx ||
+      c != signature_AMD_ecx || d != signature_AMD_edx ||
+      !POSENC_CPUID(1, 0, &a, &b, &c, &d))
+    return 0;
+  unsigned family = a >> 8 & 0xf, model = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+  if (family == 0xf)
+    family += a >> 20 & 0xff;
+  if (family == 0x19) {
+    int isZen4 = (model >= 0x10 && model <= 0x1f) ||
+                 (model >= 0x60 && model <= 0x7f) || model >= 0xa0;
+    return isZen4 ? 2 : 1;
+  }
+  int isZen5 = model < 0x50 || (model >= 0x60 && model <= 0x7f);
+  return family == 0x1a && isZen5 ? 3 : 0;
+}
+#endif
+
+/* The features, and the family above them as variants have it. */
+static int64_t findCpu(void) {
+#if defined(__x86_64__)
+  /* Threads that come here at once find the same. */
+  static int64_t known = -1;
+  int64_t cpu = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (cpu < 0) {
+    cpu = findCpuFeatures() | findCpuFamily() << CPU_FAMILY_SHIFT;
+    __atomic_store_n(&known, cpu, __ATOMIC_RELAXED);
+  }
+  return cpu;
+#else
+  return 0;
+#endif
+}
+
+/* Which of the variants is fastest on a CPU: the first that is tuned for its
+ * family, else the first whose features it has; -1 if there is none. */
+static int64_t chooseVariant(const struct Variant *variants,
+                             int64_t numVariants, int64_t cpu) {
+  int64_t first = -1;
+  for (int64_t i = 0; i < numVariants; ++i) {
+    int64_t wanted = variants[i].cpuFeatures & CPU_FEATURE_BITS;
+    int64_t family = variants[i].cpuFeatures >> CPU_FAMILY_SHIFT;
+    if ((cpu & wanted) != wanted)
+      continue;
+    if (family && family == cpu >> CPU_FAMILY_SHIFT)
+      return i;
+    if (first < 0)
+      first = i;
+  }
+  return first;
+}
+
+#endif

@@ -1,0 +1,274 @@
+//===- Cuda.h - kernels on NVIDIA GPUs --------------------------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_CUDA_H
+#define POSENC_KERNEL_CUDA_H
+
+#include "CudaDriver.h"
+#include "Gpu.h"
+
+/* The kernels of a library, compiled for one architecture. */
+struct CudaImage {
+  const void *data;
+  int64_t arch;  /* ten times the compute capability */
+  int64_t flags; /* see below */
+};
+
+enum {
+  kImageIsPtx = 1,  /* the driver compiles it, for newer architectures too */
+  kImageIsExact = 2 /* for this architecture alone */
+};
+
+/* What is known of a device once it was used. */
+struct CudaDevice {
+  int isKnown;
+  void *context; /* the primary one, where the caller has none */
+  void *library;
+};
+
+static struct CudaDevice cudaDevices[kMaxCudaDevices];
+
+/* A call on the way. */
+struct CudaCall {
+  struct GpuCall gpu;
+  void *stream;
+  int32_t device;
+};
+
+static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
+  cuda->gpu.code = failCuda(cuda->gpu.call, kGpuFailed, what, error);
+  return cuda->gpu.code;
+}
+
+/* How good an image is for an architecture: code for it before what the driver
+ * has to compile, newer before older. 0 if it does not run. */
+static int64_t rankImage(const struct CudaImage *image, int64_t arch) {
+  int isPtx = image->flags & kImageIsPtx;
+  int isExact = image->flags & kImageIsExact;
+  int runs =
+      image->arch <= arch &&
+      (isExact ? image->arch == arch : isPtx || image->arch / 10 == arch / 10);
+  enum { kIsCode = 1 << 20 };
+  return runs ? 2 * image->arch + (isExact ? 1 : 0) + (isPtx ? 0 : kIsCode) : 0;
+}
+
+/* The best image of those that are worse than a rank; NULL if there is none. */
+static const struct CudaImage *chooseImage(const struct CudaImage *images,
+                                           int64_t numImages, int64_t arch,
+                                           int64_t *rank) {
+  const struct CudaImage *best = NULL;
+  int64_t bestRank = 0;
+  for (int64_t i = 0; i < numImages; ++i) {
+    int64_t mine = rankImage(&images[i], arch);
+    if (mine > bestRank && mine < *rank) {
+      best = &images[i];
+      bestRank = mine;
+    }
+  }
+  *rank = bestRank;
+  return best;
+}
+
+/* Loads the library's image for the device, whose context is current. */
+static int32_t prepareDevice(struct CudaCall *cuda,
+                             const struct CudaImage *images,
+                             int64_t numImages) {
+  struct CudaDevice *device = &cudaDevices[cuda->device];
+  if (__atomic_load_n(&device->library, __ATOMIC_ACQUIRE))
+    return kOk;
+  enum { kMajor = 75, kMinor = 76 };
+  int major = 0, minor = 0, handle = 0;
+  int error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
+  if (!error)
+    error =
+        CUDA(kCuDeviceGetAttribute, int *, int, int)(&major, kMajor, handle);
+  if (!error)
+    error =
+        CUDA(kCuDeviceGetAttribute, int *, int, int)(&minor, kMinor, handle);
+  if (error)
+    return failOnce(cuda, "the device is unknown to the driver", error);
+  /* What the driver does not take, it may still compile. */
+  int64_t arch = 10 * major + minor, rank = INT64_MAX;
+  const struct CudaImage *image;
+  lockCuda();
+  void *library = device->library;
+  while (!library &&
+         (image = chooseImage(images, numImages, arch, &rank)) != NULL) {
+    error = CUDA(kCuLibraryLoadData, void **, const void *, void *, void *,
+                 unsigned, void *, void *,
+                 unsigned)(&library, image->data, NULL, NULL, 0, NULL, NULL, 0);
+    if (error)
+      library = NULL;
+  }
+  if (library)
+    __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
+  unlockCuda();
+  if (library)
+    return kOk;
+  if (error)
+    return failOnce(cuda, "the kernels cannot be loaded", error);
+  return cuda->gpu.code = fail(cuda->gpu.call, kNoGpu,
+                               "there are no kernels for this GPU, of compute "
+                               "capability %d.%d",
+                               VALUES(major, minor));
+}
+
+/* The kernel on the device, loaded into the current context. */
+static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
+  void **slot = &kernel->handles[cuda->device];
+  void *handle = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+  if (handle)
+    return handle;
+  void *function;
+  int error = CUDA(kCuLibraryGetKernel, void **, void *, const char *)(
+      &handle, cudaDevices[cuda->device].library, kernel->name);
+  /* Otherwise it would be loaded by the first launch, which may be in a
+   * capture. */
+  if (!error)
+    error = CUDA(kCuKernelGetFunction, void **, void *)(&function, handle);
+  if (error) {
+    failOnce(cuda, "a kernel cannot be loaded", error);
+    return NULL;
+  }
+  __atomic_store_n(slot, handle, __ATOMIC_RELEASE);
+  return handle;
+}
+
+static void launchOnCuda(struct GpuCall *gpu, struct GpuKernel *kernel,
+                         int64_t blocks, int64_t threads, void **parameters) {
+  struct CudaCall *cuda = (struct CudaCall *)gpu;
+  void *handle = getKernel(cuda, kernel);
+  if (!handle)
+    return;
+  int error = CUDA(kCuLaunchKernel, void *, unsigned, unsigned, unsigned,
+                   unsigned, unsigned, unsigned, unsigned, void *, void **,
+                   void **)(handle, (unsigned)blocks, 1, 1, (unsigned)threads,
+                            1, 1, 0, cuda->stream, parameters, NULL);
+  if (error)
+    failOnce(cuda, "a kernel cannot be launched", error);
+}
+
+/* In the order of the stream, so that no call waits, calls in other streams
+ * have memory of their own, and a graph that is captured has this as well. */
+static uint64_t allocateOnCuda(struct GpuCall *gpu, int64_t bytes) {
+  struct CudaCall *cuda = (struct CudaCall *)gpu;
+  uint64_t address = 0;
+  int error = CUDA(kCuMemAllocAsync, uint64_t *, size_t,
+                   void *)(&address, (size_t)bytes, cuda->stream);
+  if (error)
+    failOnce(cuda, "there is no memory for what is between its operations",
+             error);
+  return error ? 0 : address;
+}
+
+static void releaseOnCuda(struct GpuCall *gpu, uint64_t address) {
+  struct CudaCall *cuda = (struct CudaCall *)gpu;
+  int error = CUDA(kCuMemFreeAsync, uint64_t, void *)(address, cuda->stream);
+  if (error && !gpu->code)
+    failOnce(cuda, "memory cannot be released", error);
+}
+
+/* Makes a context of the device the current one, unless it is. */
+static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
+  void *current = NULL;
+  int device = -1;
+  int error = CUDA(kCuCtxGetCurrent, void **)(&current);
+  if (!error && current)
+    error = CUDA(kCuCtxGetDevice, int *)(&device);
+  *isPushed = 0;
+  int handle = 0;
+  if (!error)
+    error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
+  if (error)
+    return failOnce(cuda, "the device is unknown to the driver", error);
+  if (current && device == handle)
+    return kOk;
+  lockCuda();
+  struct CudaDevice *it = &cudaDevices[cuda->device];
+  if (!it->context)
+    error = CUDA(kCuDevicePrimaryCtxRetain, void **, int)(&it->context, handle);
+  unlockCuda();
+  if (!error)
+    error = CUDA(kCuCtxPushCurrent, void *)(it->context);
+  if (error)
+    return failOnce(cuda, "the device has no context", error);
+  *isPushed = 1;
+  return kOk;
+}
+
+/* Runs the kernel on what is in the words. */
+static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
+                       int64_t numImages) {
+  struct Call *call = cuda->gpu.call;
+  int isPushed;
+  int32_t code = openCuda(call);
+  if (!code)
+    code = enterContext(cuda, &isPushed);
+  if (code)
+    return code;
+  /* While a stream is captured, a thread may not load anything, unless it says
+   * that what it does has nothing to do with that. */
+  int mode = 2;
+  CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
+  if (!prepareDevice(cuda, images, numImages))
+    runGpu(&cuda->gpu);
+  CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
+  void *old;
+  if (isPushed)
+    CUDA(kCuCtxPopCurrent, void **)(&old);
+  return cuda->gpu.code;
+}
+
+/* Finds the device on which all tensors are. */
+static int32_t findDevice(struct Call *call, const int64_t *arguments,
+                          int32_t *device) {
+  const struct Description *description = call->description;
+  *device = -1;
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    const struct Tensor *tensor = (const struct Tensor *)arguments[i];
+    if (!hasElements(&description->arguments[i]))
+      continue;
+    if (*device < 0)
+      *device = tensor->deviceId;
+    if (tensor->deviceId != *device)
+      return fail(call, kDevice, "%n is on device %d, another one on device %d",
+                  VALUES(i, tensor->deviceId, *device));
+  }
+  if (*device < 0 || *device >= kMaxCudaDevices)
+    return fail(call, kDevice, "there is no CUDA device %d", VALUES(*device));
+  return kOk;
+}
+
+int32_t launchCuda(const struct Description *description,
+                   const int64_t *arguments, int64_t *words, void *stream,
+                   char *message, size_t size, const struct CudaImage *images,
+                   int64_t numImages) __asm__("posenc.launch_cuda");
+
+/* As launchTensors, for tensors on a GPU; enqueues the kernels in the stream.
+ */
+int32_t launchCuda(const struct Description *description,
+                   const int64_t *arguments, int64_t *words, void *stream,
+                   char *message, size_t size, const struct CudaImage *images,
+                   int64_t numImages) {
+  struct Call call = {description, words, message, size, 0, kDLCUDA, NULL};
+  if (message && size > 0)
+    *message = 0;
+  struct CudaCall cuda = {
+      {&call, kOk, launchOnCuda, allocateOnCuda, releaseOnCuda}, stream, 0};
+  int64_t outputBytes;
+  int32_t code = bindArguments(&call, arguments);
+  if (!code)
+    code = findDevice(&call, arguments, &cuda.device);
+  if (!code)
+    code = checkMemory(&call, &outputBytes);
+  if (code || outputBytes == 0)
+    return code;
+  return runCuda(&cuda, images, numImages);
+}
+
+#endif

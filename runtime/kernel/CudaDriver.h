@@ -1,0 +1,129 @@
+//===- CudaDriver.h - the CUDA driver, opened at run time -------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_CUDADRIVER_H
+#define POSENC_KERNEL_CUDADRIVER_H
+
+#include "Loader.h"
+#include "Report.h"
+
+/* Handles of the driver are pointers, its results 0 or an error. */
+typedef int (*CudaFunction)();
+
+/* What we call of the driver, by the numbers of the table below. Libraries of
+ * kernels, which serve all contexts, came with CUDA 12. */
+enum {
+  kCuInit,
+  kCuGetErrorString,
+  kCuDeviceGet,
+  kCuDeviceGetAttribute,
+  kCuDevicePrimaryCtxRetain,
+  kCuCtxGetCurrent,
+  kCuCtxGetDevice,
+  kCuCtxPushCurrent,
+  kCuCtxPopCurrent,
+  kCuLibraryLoadData,
+  kCuLibraryGetKernel,
+  kCuKernelGetFunction,
+  kCuLaunchKernel,
+  kCuThreadExchangeStreamCaptureMode,
+  kCuMemAllocAsync,
+  kCuMemFreeAsync,
+  kNumCudaFunctions
+};
+
+static const char *const cudaFunctionNames[kNumCudaFunctions] = {
+    "cuInit",
+    "cuGetErrorString",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDevicePrimaryCtxRetain",
+    "cuCtxGetCurrent",
+    "cuCtxGetDevice",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuLibraryLoadData",
+    "cuLibraryGetKernel",
+    "cuKernelGetFunction",
+    "cuLaunchKernel",
+    "cuThreadExchangeStreamCaptureMode",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync"};
+
+static CudaFunction cudaFunctions[kNumCudaFunctions];
+
+/* One function of the driver, by its type. */
+#define CUDA(function, ...) (((int (*)(__VA_ARGS__))cudaFunctions[function]))
+
+extern int sched_yield(void);
+
+/* Threads that come while another one is here wait: what is done here is done
+ * once, but may take seconds, where the driver compiles. */
+static int cudaLock;
+
+static void lockCuda(void) {
+  while (__atomic_exchange_n(&cudaLock, 1, __ATOMIC_ACQUIRE))
+    sched_yield();
+}
+
+static void unlockCuda(void) {
+  __atomic_store_n(&cudaLock, 0, __ATOMIC_RELEASE);
+}
+
+/* Appends the driver's text for an error to a message that was begun. */
+static int32_t failCuda(struct Call *call, int32_t code, const char *what,
+                        int error) {
+  const char *text = NULL;
+  if (cudaFunctions[kCuGetErrorString])
+    CUDA(kCuGetErrorString, int, const char **)(error, &text);
+  fail(call, code, what, NULL);
+  putText(call, ": ");
+  if (text)
+    putText(call, text);
+  else
+    putNumber(call, error);
+  if (call->message && call->size > 0)
+    call->message[call->used] = 0;
+  return code;
+}
+
+/* Opens the driver, unless it is open. */
+static int32_t openCuda(struct Call *call) {
+  static int isOpen;
+  if (__atomic_load_n(&isOpen, __ATOMIC_ACQUIRE))
+    return kOk;
+  enum { kNow = 2 };
+  int canOpen = dlopen && dlsym && dlerror;
+  void *driver = canOpen ? dlopen("libcuda.so.1", kNow) : NULL;
+  if (!driver) {
+    const char *text = canOpen ? dlerror() : NULL;
+    fail(call, kNoGpu, "there is no CUDA driver", NULL);
+    putText(call, ": ");
+    putText(call, text ? text : "libcuda.so.1 cannot be opened");
+    if (call->message && call->size > 0)
+      call->message[call->used] = 0;
+    return kNoGpu;
+  }
+  lockCuda();
+  int32_t code = kOk;
+  for (int i = 0; i < kNumCudaFunctions && !code; ++i) {
+    cudaFunctions[i] = (CudaFunction)dlsym(driver, cudaFunctionNames[i]);
+    if (!cudaFunctions[i])
+      code =
+          fail(call, kNoGpu,
+               "the CUDA driver is older than CUDA 12, which is needed", NULL);
+  }
+  int error = code ? 0 : CUDA(kCuInit, unsigned)(0);
+  if (error)
+    code = failCuda(call, kNoGpu, "the CUDA driver finds no GPU", error);
+  __atomic_store_n(&isOpen, !code, __ATOMIC_RELEASE);
+  unlockCuda();
+  return code;
+}
+
+#endif

@@ -1,0 +1,101 @@
+//===- Report.h - why a call is refused -------------------------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_REPORT_H
+#define POSENC_KERNEL_REPORT_H
+
+#include "Description.h"
+
+/* A call of an entry, and where its message goes. */
+struct Call {
+  const struct Description *description;
+  int64_t *words;
+  char *message; /* NULL: nowhere */
+  size_t size, used;
+  int32_t deviceType;            /* where tensors have to be, as in DLPack */
+  const int64_t *workspaceBytes; /* NULL: the caller does not say */
+};
+
+static void putText(struct Call *call, const char *text) {
+  for (; *text; ++text)
+    if (call->message && call->used + 1 < call->size)
+      call->message[call->used++] = *text;
+}
+
+static void putNumber(struct Call *call, int64_t number) {
+  char digits[24];
+  char *at = digits + sizeof(digits);
+  *--at = 0;
+  uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  do
+    *--at = (char)('0' + rest % 10);
+  while (rest /= 10);
+  if (number < 0)
+    *--at = '-';
+  putText(call, at);
+}
+
+/* The name of an element type of DLPack, packed as putType takes it. */
+static int64_t packType(int64_t code, int64_t bits, int64_t lanes) {
+  return code | bits << 8 | lanes << 16;
+}
+
+static void putType(struct Call *call, int64_t type) {
+  static const char *const names[] = {"int",    "uint",    "float", "handle",
+                                      "bfloat", "complex", "bool"};
+  int64_t code = type & 0xff, lanes = type >> 16;
+  if (code < (int64_t)(sizeof(names) / sizeof(*names))) {
+    putText(call, names[code]);
+  } else if (code == 10 || code == 12) {
+    putText(call, code == 10 ? "float8_e4m3fn" : "float8_e5m2");
+    putText(call, " of bits ");
+  } else {
+    putText(call, "type code ");
+    putNumber(call, code);
+    putText(call, " of bits ");
+  }
+  putNumber(call, type >> 8 & 0xff);
+  if (lanes != 1) {
+    putText(call, "x");
+    putNumber(call, lanes);
+  }
+}
+
+/* Writes the function's name and a message, and returns the code. In the
+ * format, %n is the name of the argument of that number, %d a number, %t an
+ * element type, from the values in order. */
+static int32_t fail(struct Call *call, int32_t code, const char *format,
+                    const int64_t *values) {
+  if (!call->message || call->size == 0)
+    return code;
+  const struct Description *description = call->description;
+  putText(call, description->names);
+  putText(call, ": ");
+  for (; *format; ++format) {
+    if (*format != '%') {
+      char text[] = {*format, 0};
+      putText(call, text);
+      continue;
+    }
+    int64_t value = *values++;
+    ++format;
+    if (*format == 'n')
+      putText(call, description->names + description->arguments[value].name);
+    else if (*format == 't')
+      putType(call, value);
+    else
+      putNumber(call, value);
+  }
+  call->message[call->used] = 0;
+  return code;
+}
+
+/* The values of a message. */
+#define VALUES(...) ((const int64_t[]){__VA_ARGS__})
+
+#endif

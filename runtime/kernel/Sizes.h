@@ -1,0 +1,117 @@
+//===- Sizes.h - what must hold of the sizes of a call ----------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_SIZES_H
+#define POSENC_KERNEL_SIZES_H
+
+#include "Report.h"
+
+/* As TermKind and RelationKind in dialect/posenc/IR/AbiAttrs.td. */
+enum { kValue, kQuotient, kRemainder, kMin, kMax, kIfLess, kIfEqual };
+enum { kEqual, kAtMost };
+
+/* The word of size `number`. */
+static int64_t getSizeWord(const struct Description *description,
+                           int64_t number) {
+  return getNumArguments(description) + number;
+}
+
+/* Evaluates a polynomial of words. Returns 0 if its value, or that of a part,
+ * has more than 64 bits. */
+static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
+  /* As deep as the compiler nests them. */
+  int64_t stack[102];
+  int depth = 0;
+  const struct Code *code =
+      (const struct Code *)(call->description->code + offset);
+  for (; code->action != kEnd; ++code) {
+    if (code->action == kConstant) {
+      stack[depth++] = code->value;
+      continue;
+    }
+    if (code->action == kWord) {
+      stack[depth++] = call->words[code->value];
+      continue;
+    }
+    int64_t right = stack[--depth], *left = &stack[depth - 1];
+    if (code->action == kAdd ? __builtin_add_overflow(*left, right, left)
+                             : __builtin_mul_overflow(*left, right, left))
+      return 0;
+  }
+  *result = stack[0];
+  return 1;
+}
+
+static int evaluateTerm(const struct Call *call, const struct Term *term,
+                        int64_t *result) {
+  int64_t values[4];
+  int64_t count = term->kind == kValue ? 1 : term->kind >= kIfLess ? 4 : 2;
+  for (int64_t i = 0; i < count; ++i)
+    if (!evaluate(call, term->operands[i], &values[i]))
+      return 0;
+  int64_t a = values[0], b = values[1];
+  switch (term->kind) {
+  case kValue:
+    *result = a;
+    return 1;
+  case kQuotient:
+  case kRemainder:
+    /* By what is not positive, no size is divided. */
+    if (b <= 0)
+      return 0;
+    *result = a / b - (a % b < 0);
+    if (term->kind == kRemainder)
+      *result = a - *result * b;
+    return 1;
+  case kMin:
+    *result = a < b ? a : b;
+    return 1;
+  case kMax:
+    *result = a > b ? a : b;
+    return 1;
+  case kIfLess:
+    *result = values[a < b ? 2 : 3];
+    return 1;
+  default:
+    *result = values[a == b ? 2 : 3];
+    return 1;
+  }
+}
+
+/* Fills in the terms, from the inputs' sizes and scalars, and checks what must
+ * hold of them. */
+static int32_t checkSizes(struct Call *call) {
+  const struct Description *description = call->description;
+  int64_t terms = getSizeWord(description, description->numSizes);
+  int hasTerm = 1;
+  for (int64_t i = 0; i < description->numTerms; ++i) {
+    int64_t *term = &call->words[terms + i];
+    /* Relations that hold of the others may say why. */
+    if (!evaluateTerm(call, &description->terms[i], term)) {
+      *term = 0;
+      hasTerm = 0;
+    }
+  }
+  for (int64_t i = 0; i < description->numRelations; ++i) {
+    const struct Relation *relation = &description->relations[i];
+    int64_t left, right;
+    if (!evaluate(call, relation->left, &left) ||
+        !evaluate(call, relation->right, &right))
+      return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
+    if (relation->kind == kEqual ? left == right : left <= right)
+      continue;
+    int isSwapped = relation->isSwapped != 0;
+    return fail(call, kShape, description->names + relation->message,
+                VALUES(isSwapped ? right : left, isSwapped ? left : right));
+  }
+  if (!hasTerm)
+    return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
+  return kOk;
+}
+
+#endif

@@ -1,0 +1,249 @@
+//===- Tensors.h - the checks of DLPack tensors -----------------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_TENSORS_H
+#define POSENC_KERNEL_TENSORS_H
+
+#include "Sizes.h"
+
+/* DLTensor of DLPack, in the layout of all its versions. */
+struct Tensor {
+  void *data;
+  int32_t deviceType, deviceId;
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape;
+  int64_t *strides; /* in elements; NULL: contiguous */
+  uint64_t byteOffset;
+};
+
+enum { kDLCPU = 1, kDLCUDA = 2, kDLVulkan = 7, kDLCUDAManaged = 13 };
+enum {
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLBool = 6,
+  kDLFloat8_e4m3fn = 10,
+  kDLFloat8_e5m2 = 12
+};
+
+/* In the word of an argument of which only the shape is read: there is no
+ * tensor, so that others must give its sizes. */
+enum { kAbsent = -1 };
+
+/* Sets the word of a size that no tensor has given yet, or says which tensor
+ * or scalar disagrees. */
+static int32_t bindSize(struct Call *call, int64_t number, int64_t dim,
+                        int64_t word, int64_t size) {
+  const struct Description *description = call->description;
+  if (call->words[word] < 0)
+    call->words[word] = size;
+  if (call->words[word] == size)
+    return kOk;
+  int64_t scalar = description->sizes[word - getNumArguments(description)];
+  if (scalar >= 0)
+    return fail(call, kShape, "dimension %d of %n is %d, but %n is %d",
+                VALUES(dim, number, size, scalar, call->words[word]));
+  /* The first that has it; this dimension at the latest. */
+  for (int64_t i = 0;; ++i) {
+    const struct Argument *other = &description->arguments[i];
+    if (other->isShapeOnly && call->words[i] == kAbsent)
+      continue;
+    for (int64_t d = 0; d < other->rank; ++d)
+      if (description->dims[other->dims + d].word == word)
+        return fail(call, kShape,
+                    "dimension %d of %n is %d, but dimension %d of %n is %d",
+                    VALUES(dim, number, size, d, i, call->words[word]));
+  }
+}
+
+static int32_t bindShape(struct Call *call, int64_t number,
+                         const struct Tensor *tensor) {
+  const struct Argument *argument = &call->description->arguments[number];
+  if (tensor->ndim != argument->rank)
+    return fail(call, kRank, "%n has %d dimensions, expected %d",
+                VALUES(number, tensor->ndim, argument->rank));
+  if (argument->rank > 0 && !tensor->shape)
+    return fail(call, kNull, "the shape of %n is NULL", VALUES(number));
+  for (int64_t dim = 0; dim < argument->rank; ++dim) {
+    const struct Dim *expected = &call->description->dims[argument->dims + dim];
+    int64_t size = tensor->shape[dim];
+    if (size < 0)
+      return fail(call, kSize, "dimension %d of %n is negative: %d",
+                  VALUES(dim, number, size));
+    if (expected->word < 0 && size != expected->size)
+      return fail(call, kShape, "dimension %d of %n is %d, expected %d",
+                  VALUES(dim, number, size, expected->size));
+    int32_t code = expected->word < 0
+                       ? kOk
+                       : bindSize(call, number, dim, expected->word, size);
+    if (code)
+      return code;
+  }
+  return kOk;
+}
+
+static int32_t bindStrides(struct Call *call, int64_t number,
+                           const struct Tensor *tensor) {
+  const struct Argument *argument = &call->description->arguments[number];
+  if (!tensor->strides) {
+    setContiguous(call->description, argument, call->words);
+    return kOk;
+  }
+  int isEmpty = 0;
+  for (int64_t dim = 0; dim < argument->rank; ++dim)
+    isEmpty |= tensor->shape[dim] == 0;
+  for (int64_t dim = 0; dim < argument->rank; ++dim) {
+    /* A stride that nobody goes may be any number. */
+    int64_t stride =
+        isEmpty || tensor->shape[dim] == 1 ? 0 : tensor->strides[dim];
+    if (dim + 1 < argument->rank)
+      call->words[argument->strides + dim] = stride;
+    else if (stride != 1 && !isEmpty && tensor->shape[dim] != 1)
+      return fail(call, kStride,
+                  "the last dimension of %n has stride %d, expected 1",
+                  VALUES(number, stride));
+  }
+  return kOk;
+}
+
+/* Checks a tensor, and puts its address, sizes and strides into the words. */
+static int32_t bindTensor(struct Call *call, int64_t number,
+                          const struct Tensor *tensor) {
+  const struct Argument *argument = &call->description->arguments[number];
+  if (!tensor && argument->isShapeOnly) {
+    call->words[number] = kAbsent;
+    for (int64_t dim = 0; dim + 1 < argument->rank; ++dim)
+      call->words[argument->strides + dim] = 0;
+    return kOk;
+  }
+  if (!tensor)
+    return fail(call, kNull, "%n is NULL", VALUES(number));
+  /* Memory that nobody reads may be anywhere. */
+  int isThere =
+      tensor->deviceType == call->deviceType || argument->isShapeOnly ||
+      (call->deviceType == kDLCUDA && tensor->deviceType == kDLCUDAManaged);
+  if (!isThere)
+    return fail(call, kDevice,
+                call->deviceType == kDLCPU
+                    ? "%n is on a device of type %d, expected the CPU, type %d"
+                : call->deviceType == kDLCUDA
+                    ? "%n is on a device of type %d, expected CUDA, type %d"
+                    : "%n is on a device of type %d, expected Vulkan, type %d",
+                VALUES(number, tensor->deviceType, call->deviceType));
+  /* Frameworks without a type of their own for it have bool and f8 as uint8. */
+  int isByte = argument->code == kDLBool ||
+               argument->code == kDLFloat8_e4m3fn ||
+               argument->code == kDLFloat8_e5m2;
+  int isCode =
+      tensor->code == argument->code || (isByte && tensor->code == kDLUInt);
+  if (!isCode || tensor->bits != argument->bits || tensor->lanes != 1)
+    return fail(call, kType, "%n has elements of type %t, expected %t",
+                VALUES(number,
+                       packType(tensor->code, tensor->bits, tensor->lanes),
+                       packType(argument->code, argument->bits, 1)));
+  int32_t code = bindShape(call, number, tensor);
+  if (!code && argument->isShapeOnly) {
+    call->words[number] = 0;
+    setContiguous(call->description, argument, call->words);
+    return kOk;
+  }
+  if (!code)
+    code = bindStrides(call, number, tensor);
+  if (code)
+    return code;
+  uint64_t address = 0;
+  /* NULL with an offset is as little a tensor as NULL. */
+  if (tensor->data && __builtin_add_overflow((uint64_t)tensor->data,
+                                             tensor->byteOffset, &address))
+    return fail(call, kSize, "%n is larger than any memory", VALUES(number));
+  if (address & (uint64_t)(argument->bits / 8 - 1))
+    return fail(call, kAlignment,
+                "the address of %n is no multiple of its elements' %d bytes",
+                VALUES(number, argument->bits / 8));
+  call->words[number] = (int64_t)address;
+  return kOk;
+}
+
+/* That each size was given by a tensor that is not absent. */
+static int32_t checkSizesGiven(struct Call *call) {
+  const struct Description *description = call->description;
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    for (int64_t dim = 0; dim < argument->rank; ++dim)
+      if (getSize(description, argument, dim, call->words) < 0)
+        return fail(call, kNull,
+                    "%n is NULL, and no other tensor gives its dimension %d",
+                    VALUES(i, dim));
+  }
+  return kOk;
+}
+
+/* Says which dimension is not the term that it has to be. */
+static int32_t failTerm(struct Call *call, int64_t number, int64_t expected) {
+  const struct Description *description = call->description;
+  int64_t word = getSizeWord(description, number);
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    for (int64_t dim = 0; dim < argument->rank; ++dim)
+      if (description->dims[argument->dims + dim].word == word)
+        return fail(call, kShape, "dimension %d of %n is %d, expected %d",
+                    VALUES(dim, i, call->words[word], expected));
+  }
+  return kShape;
+}
+
+/* Checks the sizes, and those of outputs that follow from others; where nothing
+ * has given these, as in the plain form, fills them in. */
+static int32_t bindTerms(struct Call *call) {
+  const struct Description *description = call->description;
+  int32_t code = checkSizes(call);
+  if (code)
+    return code;
+  int64_t terms = getSizeWord(description, description->numSizes);
+  for (int64_t i = 0; i < description->numSizes; ++i) {
+    int64_t term = -2 - description->sizes[i];
+    if (term < 0)
+      continue;
+    int64_t size = call->words[terms + term];
+    int64_t *word = &call->words[getSizeWord(description, i)];
+    if (size < 0)
+      return fail(call, kSize, "the size of an output is negative: %d",
+                  VALUES(size));
+    if (*word < 0)
+      *word = size;
+    if (*word != size)
+      return failTerm(call, i, size);
+  }
+  return kOk;
+}
+
+/* Fills in all words from the tensors and scalars. */
+static int32_t bindArguments(struct Call *call, const int64_t *arguments) {
+  const struct Description *description = call->description;
+  int64_t numArguments = getNumArguments(description);
+  for (int64_t i = 0; i < description->numSizes; ++i) {
+    int64_t scalar = description->sizes[i];
+    int64_t size = scalar < 0 ? -1 : arguments[scalar];
+    if (scalar >= 0 && size < 0)
+      return fail(call, kSize, "%n is negative: %d", VALUES(scalar, size));
+    call->words[getSizeWord(description, i)] = size;
+  }
+  int32_t code = kOk;
+  for (int64_t i = 0; i < numArguments; ++i) {
+    call->words[i] = arguments[i];
+    if (description->arguments[i].rank >= 0)
+      code = bindTensor(call, i, (const struct Tensor *)arguments[i]);
+    if (code)
+      return code;
+  }
+  code = checkSizesGiven(call);
+  return code ? code : bindTerms(call);
+}
+
+#endif

@@ -1,0 +1,168 @@
+//===- TvmFfi.h - the C ABI of TVM FFI --------------------------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_TVMFFI_H
+#define POSENC_KERNEL_TVMFFI_H
+
+#include "Loader.h"
+#include "Tensors.h"
+
+/* A value of TVM FFI that its owner lends. */
+struct Any {
+  int32_t type;
+  uint32_t padding;
+  union {
+    int64_t integer;
+    double real;
+    char *pointer;
+  } value;
+};
+
+enum {
+  kFfiNone = 0,
+  kFfiInt = 1,
+  kFfiFloat = 3,
+  kFfiTensorPointer = 7, /* DLTensor * */
+  kFfiTensor = 70,       /* an object: a header, then a DLTensor */
+  kFfiHeaderBytes = 24
+};
+
+/* Weak: a library of kernels does not need TVM FFI. Whoever calls it by this
+ * ABI mostly has it. */
+extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
+    __attribute__((weak));
+
+/* The tensor that a value is, or NULL. */
+static const struct Tensor *getTensor(const struct Any *any) {
+  if (any->type == kFfiTensor)
+    return (const struct Tensor *)(any->value.pointer + kFfiHeaderBytes);
+  if (any->type == kFfiTensorPointer)
+    return (const struct Tensor *)any->value.pointer;
+  return NULL;
+}
+
+/* Turns a number into a scalar of launchTensors; floating-point ones may be
+ * given as integers, too. */
+static int32_t unpackScalar(struct Call *call, int64_t number,
+                            const struct Any *any, int64_t *word) {
+  const struct Argument *argument = &call->description->arguments[number];
+  int isReal = argument->code == kDLFloat;
+  if (any->type != kFfiInt && !(isReal && any->type == kFfiFloat))
+    return fail(call, kArguments,
+                isReal ? "%n has type index %d, expected a number"
+                       : "%n has type index %d, expected an integer",
+                VALUES(number, any->type));
+  *word = any->value.integer;
+  if (isReal) {
+    double value =
+        any->type == kFfiFloat ? any->value.real : (double)any->value.integer;
+    float narrow = (float)value;
+    *word = 0;
+    if (argument->bits == 32)
+      __builtin_memcpy(word, &narrow, sizeof(narrow));
+    else
+      __builtin_memcpy(word, &value, sizeof(value));
+  } else if (argument->bits == 32 && *word != (int32_t)*word) {
+    return fail(call, kArguments, "%n is beyond 32 bits: %d",
+                VALUES(number, *word));
+  }
+  return kOk;
+}
+
+/* Takes the tensor of bytes that is a call's workspace; None is one without. */
+static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
+                               int64_t *bytes) {
+  const struct Tensor *tensor = getTensor(any);
+  int64_t *word = getLastWord(call->description, call->words, kScratchWord);
+  *word = *bytes = 0;
+  call->workspaceBytes = bytes;
+  if (any->type == kFfiNone)
+    return kOk;
+  if (!tensor)
+    return fail(call, kArguments,
+                "the workspace has type index %d, expected a tensor",
+                VALUES(any->type));
+  if (tensor->deviceType != kDLCPU)
+    return fail(call, kDevice,
+                "the workspace is on a device of type %d, expected the CPU, "
+                "type %d",
+                VALUES(tensor->deviceType, kDLCPU));
+  if (tensor->code != kDLUInt || tensor->bits != 8 || tensor->lanes != 1)
+    return fail(call, kType,
+                "the workspace has elements of type %t, expected %t",
+                VALUES(packType(tensor->code, tensor->bits, tensor->lanes),
+                       packType(kDLUInt, 8, 1)));
+  int64_t count = 1;
+  for (int64_t dim = tensor->ndim - 1; dim >= 0; --dim) {
+    int64_t size = tensor->shape[dim];
+    if (tensor->strides && size > 1 && tensor->strides[dim] != count)
+      return fail(call, kStride, "the workspace is not contiguous", NULL);
+    if (size < 0 || __builtin_mul_overflow(count, size, &count))
+      return fail(call, kSize, "the workspace is larger than any memory", NULL);
+  }
+  *bytes = count;
+  if (tensor->data)
+    *word = (int64_t)((uint64_t)tensor->data + tensor->byteOffset);
+  return kOk;
+}
+
+/* Turns the arguments of a call into those of launchTensors. */
+static int32_t unpackArguments(struct Call *call, const struct Any *args,
+                               int32_t count, int64_t *arguments,
+                               int64_t *workspaceBytes) {
+  const struct Description *description = call->description;
+  int64_t numArguments = getNumArguments(description);
+  int64_t expected = numArguments + (description->hasWorkspace ? 1 : 0);
+  if (count != expected)
+    return fail(call, kArguments, "%d arguments, expected %d",
+                VALUES(count, expected));
+  for (int64_t i = 0; i < numArguments; ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    int32_t code = kOk;
+    arguments[i] = (int64_t)getTensor(&args[i]);
+    int isAbsent = args[i].type == kFfiNone && argument->isShapeOnly;
+    if (argument->rank < 0)
+      code = unpackScalar(call, i, &args[i], &arguments[i]);
+    else if (args[i].type != kFfiTensor && args[i].type != kFfiTensorPointer &&
+             !isAbsent)
+      code = fail(call, kArguments, "%n has type index %d, expected a tensor",
+                  VALUES(i, args[i].type));
+    if (code)
+      return code;
+  }
+  return description->hasWorkspace
+             ? unpackWorkspace(call, &args[numArguments], workspaceBytes)
+             : kOk;
+}
+
+typedef void (*SetFfiError)(const char *kind, const char *message);
+
+/* What sets the error, or null where nobody has TVM FFI, or keeps it to
+ * himself. It may have been loaded after this library. */
+static SetFfiError findSetFfiError(void) {
+  if (TVMFFIErrorSetRaisedFromCStr)
+    return TVMFFIErrorSetRaisedFromCStr;
+  void *everywhere = NULL;
+  return dlsym ? (SetFfiError)dlsym(everywhere, "TVMFFIErrorSetRaisedFromCStr")
+               : NULL;
+}
+
+/* What a call by this ABI returns; -1 with the error set. */
+static int32_t raise(const struct Call *call, int32_t code) {
+  if (code == kOk)
+    return 0;
+  const char *kind = code == kArguments || code == kType ? "TypeError"
+                     : code == kCpu                      ? "RuntimeError"
+                                                         : "ValueError";
+  SetFfiError setError = findSetFfiError();
+  if (setError)
+    setError(kind, call->message);
+  return -1;
+}
+
+#endif

@@ -1,0 +1,69 @@
+//===- Workspace.h - scratch memory that the caller brings ------*-- C --*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_KERNEL_WORKSPACE_H
+#define POSENC_KERNEL_WORKSPACE_H
+
+#include "Report.h"
+#include "View.h"
+
+/* The bytes that all phases of a call share, or a negative number if no memory
+ * has as many. */
+static int64_t measure(const struct Description *description,
+                       const struct Kernel *kernel, int64_t *words) {
+  int64_t *phase = getLastWord(description, words, kPhaseWord);
+  if (!kernel->isMeasured)
+    return 0;
+  *phase = -1;
+  kernel->packed(words, 0, 1);
+  return *phase;
+}
+
+/* What so many chunks need besides `measured` bytes, with room to align it. */
+static int64_t getWorkspaceBytes(const struct Description *description,
+                                 int64_t numChunks, int64_t measured) {
+  int64_t bytes = description->sharedBytes +
+                  numChunks * description->scratchBytes + measured;
+  return bytes ? bytes + kWorkspaceAlign - 1 : 0;
+}
+
+/* Checks the workspace, of which a call needs so many bytes, and divides it
+ * into what chunks share, what phases share, and what each chunk has. */
+static int32_t bindWorkspace(struct Call *call, int64_t bytes,
+                             int64_t measured) {
+  const struct Description *description = call->description;
+  int64_t *scratch = getLastWord(description, call->words, kScratchWord);
+  uint64_t begin = (uint64_t)*scratch;
+  if (bytes == 0)
+    return kOk;
+  if (call->workspaceBytes && *call->workspaceBytes < bytes)
+    return fail(call, kSize, "the workspace has %d bytes, expected %d",
+                VALUES(*call->workspaceBytes, bytes));
+  if (!begin)
+    return fail(call, kNull, "the workspace is NULL, expected %d bytes",
+                VALUES(bytes));
+  if (begin > UINTPTR_MAX - (uint64_t)bytes)
+    return fail(call, kSize, "the workspace is larger than any memory", NULL);
+  for (int64_t i = 0; i < getNumArguments(description); ++i) {
+    struct View view;
+    if (!hasElements(&description->arguments[i]))
+      continue;
+    createView(description, i, call->words, &view);
+    if (!view.isEmpty && view.low < begin + (uint64_t)bytes &&
+        begin < view.low + view.span)
+      return fail(call, kOverlap, "the workspace overlaps %n", VALUES(i));
+  }
+  begin = (begin + kWorkspaceAlign - 1) / kWorkspaceAlign * kWorkspaceAlign;
+  *getLastWord(description, call->words, kSharedWord) = (int64_t)begin;
+  begin += (uint64_t)description->sharedBytes;
+  *getLastWord(description, call->words, kMeasuredWord) = (int64_t)begin;
+  *scratch = (int64_t)begin + measured;
+  return kOk;
+}
+
+#endif

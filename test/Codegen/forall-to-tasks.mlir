@@ -1,0 +1,130 @@
+//===- forall-to-tasks.mlir - one of several parts of a kernel's work ===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(func.func(posenc-forall-to-tasks))' | FileCheck %s
+
+#abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"o", tensor<?x?xf32>, [0, 1]>], sizes = [-1, -1], in_place = [-1]>
+
+// CHECK-LABEL: func.func @split
+// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[I:.*]]: index, %[[N:.*]]: index)
+// CHECK-SAME: posenc.chunked
+// CHECK: %[[TOTAL:.*]] = arith.muli
+// CHECK: arith.muli %[[TOTAL]], %[[I]]
+// CHECK: %[[FIRST:.*]] = arith.divui %{{.*}}, %[[N]]
+// CHECK: %[[LAST:.*]] = arith.divui %{{.*}}, %[[N]]
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to %[[LAST]]
+// CHECK: arith.remui %[[T]]
+// CHECK: arith.divui %[[T]]
+// CHECK-NOT: scf.forall
+func.func @split(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  %n = memref.dim %o, %c1 : memref<?x?xf32>
+  scf.forall (%i, %j) in (%m, %n) {
+    memref.store %f, %o[%i, %j] : memref<?x?xf32>
+  }
+  return
+}
+
+// Where that is its work, what is read counts.
+// CHECK-LABEL: func.func @by_inputs
+// CHECK-SAME: posenc.chunked = "inputs"
+func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  } {by_inputs}
+  return
+}
+
+// What one loop leaves in memory for another is shared by all chunks; what stands
+// behind the loop is a phase of one chunk.
+// CHECK-LABEL: func.func @shared
+// CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<64xi8>, %[[P:.*]]: memref<1xi64>, %[[I:.*]]: index, %[[N:.*]]: index)
+// CHECK-SAME: posenc.phases = array<i1: true, false>, posenc.shared = 64 : i64
+// CHECK: %[[PHASE:.*]] = memref.load %[[P]]
+// CHECK: %[[OWN:.*]] = memref.alloca() : memref<4xf32>
+// CHECK: %[[BUFFER:.*]] = memref.view %[[S]][%c0{{.*}}][] : memref<64xi8> to memref<16xf32>
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[PHASE]], %c0
+// CHECK: scf.if %[[FIRST]] {
+// CHECK: scf.for
+// CHECK: memref.store %{{.*}}, %[[BUFFER]]
+// CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[PHASE]], %c1
+// CHECK: scf.if %[[SECOND]] {
+// CHECK-NEXT: memref.load %[[BUFFER]]
+func.func @shared(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %own = memref.alloca() : memref<4xf32>
+  %s = memref.alloca() {shared} : memref<16xf32>
+  scf.forall (%i) in (16) {
+    memref.store %f, %own[%c0] : memref<4xf32>
+    memref.store %f, %s[%i] : memref<16xf32>
+  }
+  %x = memref.load %s[%c0] : memref<16xf32>
+  memref.store %f, %own[%c0] : memref<4xf32>
+  memref.store %x, %o[%c0, %c0] : memref<?x?xf32>
+  return
+}
+
+// Each loop is a phase.
+// CHECK-LABEL: func.func @two
+// CHECK-SAME: posenc.phases = array<i1: true, true>
+// CHECK-COUNT-2: scf.if
+// CHECK-NOT: scf.forall
+func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  return
+}
+
+// So is what comes before or after; copies of caches do not count as work.
+// CHECK-LABEL: func.func @around
+// CHECK-SAME: posenc.chunked = "inputs"
+// CHECK-SAME: posenc.phases = array<i1: false, true, false>
+func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.if %differ {
+    memref.store %f, %o[%c0, %c0] : memref<?x?xf32>
+  }
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  scf.if %differ {
+    memref.store %f, %o[%c0, %c0] : memref<?x?xf32>
+  }
+  return
+}
+
+// A value that is in no memory cannot be waited for: all is one phase, which is
+// then not worth calling in chunks.
+// CHECK-LABEL: func.func @value
+// CHECK-NOT: posenc.chunked
+// CHECK: scf.forall
+func.func @value(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = memref.load %o[%c0, %c0] : memref<?x?xf32>
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  return
+}
