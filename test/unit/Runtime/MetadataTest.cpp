@@ -200,6 +200,36 @@ TEST(Metadata, SizeIsBounded) {
   EXPECT_EQ(parse(text), "more than 16777216 bytes");
 }
 
+TEST(Metadata, NotJson) {
+  for (const char *bad : {"", " ", "{", "[1,]", "{}}", "tru", "01", "1e400",
+                          "\"\x80\"", "\"\\ud800\"", "\"a\nb\""})
+    EXPECT_EQ(parse(bad), "not valid JSON") << bad;
+}
+
+TEST(Metadata, DeepNesting) {
+  size_t depth = 1000000;
+  std::string open(depth, '['), close(depth, ']');
+  EXPECT_EQ(parse(open), "not valid JSON");
+  EXPECT_EQ(parse(open + close), "not an object");
+}
+
+TEST(Metadata, IntegersBeyond64Bits) {
+  for (const char *abi : {"18446744073709551615", "9223372036854775808",
+                          "18446744073709551617", "-9223372036854775809"})
+    EXPECT_NE(parse(std::string("{\"abi\":") + abi + "}"), "") << abi;
+  for (const char *size : {"18446744073709551615", "9223372036854775808"})
+    EXPECT_EQ(function(tensorJson("x", "f32", size), "", ""),
+              "functions[0].inputs[0].shape[0]: neither a size nor a name");
+}
+
+/// A name with a NUL would be cut short for users of the C interface.
+TEST(Metadata, ControlCharactersInNames) {
+  for (const char *name : {"a\\u0000b", "\\n", "\\u007f"})
+    EXPECT_EQ(function(tensorJson(name, "f32", "1"), "", ""),
+              "functions[0].inputs[0]: 'name' is empty or has control "
+              "characters");
+}
+
 TEST(Metadata, EveryTruncationIsAnError) {
   std::string text = rich();
   for (size_t length = 0; length < text.size(); ++length)
