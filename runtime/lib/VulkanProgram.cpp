@@ -175,12 +175,9 @@ posenc_status VulkanLaunch::launch(const char *name, int64_t blocks,
     if (wordBuffer)
       if (posenc_status status = wordBuffer->buffer.upload(0, words.data(), 4))
         return status;
-    uint32_t grid[3] = {static_cast<uint32_t>(std::min(most, blocks - first)),
-                        1, 1};
-    if (posenc_status status = entry.kernel->run(
-            grid, given.data(), static_cast<uint32_t>(given.size()),
-            words.data(),
-            entry.isPushed ? static_cast<uint32_t>(4 * words.size()) : 0))
+    auto numWorkgroups = static_cast<uint32_t>(std::min(most, blocks - first));
+    if (posenc_status status =
+            entry.kernel->run(numWorkgroups, given.data(), words.data()))
       return status;
   }
   return POSENC_OK;

@@ -34,10 +34,6 @@ extern "C" {
 typedef struct posenc_vulkan_device posenc_vulkan_device;
 /// Memory of a device.
 typedef struct posenc_vulkan_buffer posenc_vulkan_buffer;
-/// A SPIR-V module on a device.
-typedef struct posenc_vulkan_module posenc_vulkan_module;
-/// An entry point of a module, ready to run.
-typedef struct posenc_vulkan_kernel posenc_vulkan_kernel;
 /// The functions of a kernel library on a device.
 typedef struct posenc_vulkan_program posenc_vulkan_program;
 
@@ -113,47 +109,6 @@ posenc_vulkan_upload(posenc_vulkan_buffer *buffer, uint64_t offset,
 POSENC_RUNTIME_API posenc_status
 posenc_vulkan_download(const posenc_vulkan_buffer *buffer, uint64_t offset,
                        void *data, uint64_t bytes);
-
-//===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-/// Makes a module of `num_words` words of SPIR-V, which are copied. A driver
-/// trusts its input, so the form of the module is checked first, and that the
-/// device can do what it asks for; not that it is valid in all its parts.
-/// Errors: INVALID_ARGUMENT, BAD_LIBRARY (not SPIR-V, or damaged), UNSUPPORTED
-/// (the device lacks a capability), OUT_OF_MEMORY.
-POSENC_RUNTIME_API posenc_status
-posenc_vulkan_create_module(posenc_vulkan_device *device, const uint32_t *words,
-                            size_t num_words, posenc_vulkan_module **out);
-
-/// NULL is allowed.
-POSENC_RUNTIME_API void
-posenc_vulkan_destroy_module(posenc_vulkan_module *module);
-
-/// Compiles the entry point `name`, which takes `num_buffers` storage buffers
-/// (descriptor set 0, bindings from 0 on) and `push_bytes` of push constants, a
-/// multiple of 4. Errors: INVALID_ARGUMENT (the module uses another binding, or
-/// more push constants), NOT_FOUND (no such entry point; the error text lists
-/// those that exist), UNSUPPORTED (beyond a limit of the device),
-/// OUT_OF_MEMORY, KERNEL_FAILED (the driver cannot compile it).
-POSENC_RUNTIME_API posenc_status posenc_vulkan_create_kernel(
-    posenc_vulkan_module *module, const char *name, uint32_t num_buffers,
-    uint32_t push_bytes, posenc_vulkan_kernel **out);
-
-/// NULL is allowed.
-POSENC_RUNTIME_API void
-posenc_vulkan_destroy_kernel(posenc_vulkan_kernel *kernel);
-
-/// Runs the kernel in `grid` workgroups on as many buffers as it takes, and
-/// waits until it is done. A buffer may be given several times. A grid with a 0
-/// in it runs nothing. Errors: INVALID_ARGUMENT (NULL, counts, a buffer of
-/// another device), UNSUPPORTED (a grid beyond max_grid), OUT_OF_MEMORY,
-/// KERNEL_FAILED (the device was lost).
-POSENC_RUNTIME_API posenc_status
-posenc_vulkan_run(posenc_vulkan_kernel *kernel, const uint32_t grid[3],
-                  posenc_vulkan_buffer *const *buffers, uint32_t num_buffers,
-                  const void *push, uint32_t push_bytes);
 
 //===----------------------------------------------------------------------===//
 // Kernel libraries
