@@ -15,7 +15,9 @@ using namespace posenc::runtime;
 using Json = nlohmann::json;
 
 namespace {
-/// Every member returns false after it has set the error.
+/// Reads the metadata of a library. Functions return false, or null, after they
+/// have set `error`. `where` names the JSON value for error texts
+/// ("functions[0].inputs[1]").
 class Reader {
 public:
   explicit Reader(std::string &error) : error(error) {}
@@ -74,7 +76,7 @@ static bool isIdentifier(const std::string &text) {
   return !text.empty();
 }
 
-/// Names end up in messages on a terminal.
+/// Control characters would reach a terminal through error texts.
 static bool isName(const std::string &text) {
   for (unsigned char c : text)
     if (c < 0x20 || c == 0x7F)
@@ -116,7 +118,8 @@ bool Reader::nameList(const Json &json, const std::string &where,
     if (!item.is_string() || !isName(stringOf(item)))
       return fail(element(where, key, i), "not a name");
     if (!seen.insert(stringOf(item)).second)
-      return fail(element(where, key, i), quote(stringOf(item)) + " again");
+      return fail(element(where, key, i),
+                  quote(stringOf(item)) + " is listed twice");
     out.push_back(stringOf(item));
   }
   return true;
@@ -133,7 +136,7 @@ bool Reader::shape(const Json &json, const std::string &where,
   for (size_t i = 0; i < list->size(); ++i) {
     const Json &item = (*list)[i];
     Dim dim;
-    // An integer beyond int64_t wraps around to a negative one.
+    // An integer above INT64_MAX wraps around to a negative one.
     if (item.is_number_integer() && item.get<int64_t>() >= 0) {
       dim.value = item.get<int64_t>();
     } else if (item.is_string() && isName(stringOf(item))) {
@@ -233,7 +236,7 @@ bool Reader::symbol(const Json &json, const std::string &where, const char *key,
                     const std::string &prefix, std::string &out) {
   if (!getString(json, where, key, out))
     return false;
-  // Anything else could be a function of the C library.
+  // Any other symbol could be a function of the C library.
   if (!isIdentifier(out) || out.rfind(prefix + "_", 0) != 0)
     return fail(where, "the symbol " + quote(out) +
                            " is not a C identifier that starts with " +
@@ -267,7 +270,7 @@ bool Reader::function(const Json &json, const std::string &where,
         return false;
       if (!names.insert(list.back().name).second)
         return fail(element(where, key, i),
-                    "the name " + quote(list.back().name) + " again");
+                    "the name " + quote(list.back().name) + " is used twice");
     }
     return items != nullptr;
   };
@@ -278,7 +281,7 @@ bool Reader::function(const Json &json, const std::string &where,
     if (out.outputs[i].kind == POSENC_SCALAR)
       return fail(element(where, "outputs", i), "an output is a scalar");
     if (out.outputs[i].isShapeOnly)
-      return fail(element(where, "outputs", i), "an output is never written");
+      return fail(element(where, "outputs", i), "an output is 'shape_only'");
   }
 
   std::vector<bool> used(out.sizes.size());
@@ -322,7 +325,7 @@ bool Reader::metadata(const Json &json, Metadata &out) {
         !symbol(*code, "vulkan", "symbol", out.prefix, out.vulkanCode))
       return false;
     if (bytes->get<int64_t>() <= 0 || bytes->get<int64_t>() % 4)
-      return fail("vulkan", "'bytes' is not that of words");
+      return fail("vulkan", "'bytes' is not a positive multiple of 4");
     out.vulkanBytes = static_cast<uint64_t>(bytes->get<int64_t>());
   }
   const Json *list = getArray(json, "", "functions");
@@ -336,13 +339,14 @@ bool Reader::metadata(const Json &json, Metadata &out) {
     if (!function((*list)[i], where, out.prefix, last))
       return false;
     if (!names.insert(last.name).second)
-      return fail(where, "the function " + quote(last.name) + " again");
+      return fail(where, "the name " + quote(last.name) + " is used twice");
     if (!last.vulkanSymbol.empty() && out.vulkanCode.empty())
-      return fail(where, "it runs on Vulkan, for which there are no kernels");
+      return fail(where,
+                  "it has code for Vulkan, but the library has no 'vulkan'");
     for (const std::string *symbol :
          {&last.symbol, &last.cudaSymbol, &last.vulkanSymbol})
       if (!symbol->empty() && !symbols.insert(*symbol).second)
-        return fail(where, "the symbol " + quote(*symbol) + " again");
+        return fail(where, "the symbol " + quote(*symbol) + " is used twice");
   }
   return true;
 }

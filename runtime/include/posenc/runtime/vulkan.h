@@ -186,7 +186,7 @@ typedef void (*posenc_vulkan_observer)(void *ctx, const char *kernel,
 /// function of the program runs. Errors: INVALID_ARGUMENT.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_configure_program(
     posenc_vulkan_program *program, posenc_vulkan_observer observer, void *ctx,
-    uint32_t most_blocks);
+    uint32_t max_blocks);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -139,7 +139,7 @@ TEST_F(VulkanRun, CopiesThroughTheHostsMemory) {
   for (size_t i = 0; i < bytes; ++i)
     sent[i] = static_cast<char>(i * 2654435761u >> 13);
   VulkanBuffer buffer(device->device);
-  ASSERT_EQ(buffer.create(bytes + 8, VulkanBuffer::Place::Invisible),
+  ASSERT_EQ(buffer.create(bytes + 8, VulkanBuffer::Location::DeviceUnmapped),
             POSENC_OK);
   ASSERT_EQ(buffer.upload(8, sent.data(), bytes), POSENC_OK);
   ASSERT_EQ(buffer.download(8, received.data(), bytes), POSENC_OK);
