@@ -66,7 +66,7 @@ bool AtomicFile::open(const std::string &path, std::string &error) {
 bool AtomicFile::write(const void *data, size_t size, std::string &error) {
   const char *next = static_cast<const char *>(data);
   while (size) {
-    // Linux writes at most 2 GiB in one call, other systems refuse as much.
+    // Linux writes at most 2 GiB in one call; other systems fail for more.
     size_t chunk = size < (size_t(1) << 30) ? size : size_t(1) << 30;
     ssize_t count = ::write(descriptor, next, chunk);
     if (count < 0 && errno == EINTR)

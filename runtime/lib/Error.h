@@ -27,14 +27,14 @@ posenc_status fail(posenc_status status, const char *format, ...)
 enum EntryCode : int32_t {
   kEntryOk = 0,
   kEntryNull = 1,    ///< a NULL pointer
-  kEntrySize = 2,    ///< a negative size, or a tensor too large for memory
+  kEntrySize = 2,    ///< a negative size, or a product beyond 63 bits
   kEntryOverlap = 3, ///< an output overlaps another argument
   kEntryCpu = 4,     ///< this CPU lacks a feature
   kEntryDevice = 5,  ///< a tensor on another device
   kEntryType = 6,    ///< element type
   kEntryRank = 7,    ///< rank
   kEntryShape = 8,   ///< sizes that do not match
-  kEntryStride = 9,  ///< unsupported strides
+  kEntryStride = 9,  ///< the last dimension is not contiguous
   kEntryAlignment = 10,
   kEntryArguments = 11, ///< arguments of the TVM FFI entry point
   kEntryIndex = 12,     ///< a value that is used as an index is out of range
