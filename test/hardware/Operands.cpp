@@ -187,7 +187,8 @@ void Operands::launch(int copy) const {
   arguments[count++] = runtime::toWord(device.stream);
   arguments[count++] = runtime::toWord(message);
   arguments[count++] = sizeof(message);
-  int32_t code = runtime::dispatch<int32_t>(function.cudaEntry, arguments, count);
+  int32_t code =
+      runtime::dispatch<int32_t>(function.cudaEntry, arguments, count);
   if (code != 0)
     throw Failure(function.name + " returns " + std::to_string(code) + ": " +
                   message);
