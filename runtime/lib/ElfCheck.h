@@ -1,4 +1,4 @@
-//===- ElfCheck.h - Checks a library before it is loaded --------*- C++ -*-===//
+//===- ElfCheck.h - Whether a file is a kernel library ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,19 +17,17 @@
 
 namespace posenc::runtime {
 
-/// The symbols of a kernel library, known before it is loaded.
+/// What is known of a kernel library before it is loaded.
 struct ElfSummary {
-  std::string metadataSymbol;         ///< of the function X_metadata()
+  std::string metadataSymbol;
   std::vector<std::string> functions; ///< exported, sorted
-  /// The exported constants and their sizes in bytes.
+  /// Exported constants that lie in the file as a whole, and their sizes.
   std::map<std::string, uint64_t> constants;
 
   bool exports(const std::string &function) const;
 };
 
-/// Checks that the `size` bytes at `data` are a complete shared library for
-/// this machine, and that its symbols are those of a kernel library. Returns
-/// false and sets `error` otherwise. Runs none of its code.
+/// Checks the bytes of a file as far as that goes without running any of it.
 bool checkElf(const void *data, size_t size, ElfSummary &out,
               std::string &error);
 

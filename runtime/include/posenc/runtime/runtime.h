@@ -48,13 +48,12 @@ typedef void *(*posenc_symbol_lookup)(void *ctx, const char *symbol);
 //===----------------------------------------------------------------------===//
 
 /// Opens the kernel library at `path`, relative or absolute. The file is
-/// checked before the system's loader sees it: a file that was cut off, that is
-/// for another machine or that is not a Posenc kernel library is refused, and
-/// none of its code runs. Damage within the file (a flipped bit) is not
-/// detected, nor is code that was written to do harm. On success `*out` belongs
-/// to the caller, who passes it to posenc_library_close(); on failure it is
-/// NULL. Errors: INVALID_ARGUMENT, NOT_FOUND, IO_ERROR, BAD_LIBRARY,
-/// OUT_OF_MEMORY.
+/// checked before the system's loader sees it: a file that is damaged, cut off,
+/// for another machine or not a Posenc kernel library is refused without any
+/// of its code being run. (Code that was written to do harm is not recognised.)
+/// On success `*out` is the caller's, to be given to posenc_library_close(); on
+/// failure it is NULL. Errors: INVALID_ARGUMENT, NOT_FOUND, IO_ERROR,
+/// BAD_LIBRARY, OUT_OF_MEMORY.
 POSENC_RUNTIME_API posenc_status posenc_library_open(const char *path,
                                                      posenc_library **out);
 
