@@ -1,4 +1,4 @@
-//===- AtomicFile.cpp - A file that appears whole or not at all -*- C++ -*-===//
+//===- AtomicFile.cpp - Writes a file completely or not at all --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,13 +41,13 @@ bool AtomicFile::open(const std::string &path, std::string &error) {
     errno = EISDIR;
     return fail(error);
   }
-  // Replacing a device or a pipe would destroy it.
+  // rename() would replace a device or a pipe by a regular file.
   if (exists && !S_ISREG(info.st_mode)) {
     descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
     return descriptor >= 0 || fail(error);
   }
 
-  // Unlike mkstemp, this gives the permissions that the user's mask asks for.
+  // Unlike mkstemp(), open() applies the umask of the user to 0666.
   static std::atomic<unsigned> counter{0};
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary = target + ".tmp" + std::to_string(::getpid()) + "-" +
@@ -66,7 +66,7 @@ bool AtomicFile::open(const std::string &path, std::string &error) {
 bool AtomicFile::write(const void *data, size_t size, std::string &error) {
   const char *next = static_cast<const char *>(data);
   while (size) {
-    // Some systems refuse more at once.
+    // Linux writes at most 2 GiB in one call; other systems fail for more.
     size_t chunk = size < (size_t(1) << 30) ? size : size_t(1) << 30;
     ssize_t count = ::write(descriptor, next, chunk);
     if (count < 0 && errno == EINTR)
@@ -80,7 +80,7 @@ bool AtomicFile::write(const void *data, size_t size, std::string &error) {
 }
 
 bool AtomicFile::commit(std::string &error) {
-  // Some file systems report a full disk only here.
+  // Some file systems report a full disk in close() only.
   int result = ::close(descriptor);
   descriptor = -1;
   if (result)

@@ -1,4 +1,4 @@
-//===- AtomicFile.h - A file that appears whole or not at all ---*- C++ -*-===//
+//===- AtomicFile.h - Writes a file completely or not at all ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,8 +14,10 @@
 
 namespace posenc::runtime {
 
-/// A regular file is written under another name in the same folder and renamed
-/// by commit(). Without commit() nothing remains.
+/// A file that is written completely or not at all. A regular file is written
+/// under a temporary name in the same directory, which commit() renames;
+/// without commit() nothing remains. A device or pipe is written to directly.
+/// Functions that fail return false and set `error`.
 class AtomicFile {
 public:
   AtomicFile() = default;
@@ -33,8 +35,8 @@ private:
 
   int descriptor = -1;
   std::string name;      ///< as the user gave it
-  std::string target;    ///< with links resolved, so that they survive
-  std::string temporary; ///< empty when the target is written directly
+  std::string target;    ///< with symbolic links resolved, to preserve them
+  std::string temporary; ///< empty if the target is written directly
 };
 
 } // namespace posenc::runtime

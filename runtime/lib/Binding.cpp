@@ -184,7 +184,7 @@ posenc_status Binding::bindInputs(const posenc_value *values, size_t count,
           checkCount("inputs", function.inputs.size(), count, values))
     return status;
   inputs = values;
-  // Scalars first: a shape may depend on one that stands behind it.
+  // Scalars first, since a shape may depend on any of them.
   for (size_t i = 0; i < count; ++i)
     if (function.inputs[i].kind == POSENC_SCALAR)
       if (posenc_status status = bindScalar(function.inputs[i], values[i]))
@@ -233,7 +233,7 @@ posenc_status Binding::checkPair(const Bound &output, const Bound &other,
                 "%s: output '%s' overlaps input '%s' in memory without being "
                 "exactly the same tensor",
                 name, label, otherLabel);
-  // The kernel may still read the second one when it has written the first.
+  // The kernel may read the second input after it has written the output.
   if (inPlace)
     return fail(POSENC_INVALID_ARGUMENT,
                 "%s: output '%s' is in place of two inputs, '%s' and another",
@@ -247,7 +247,7 @@ posenc_status Binding::checkOverlap() const {
     if (!tensors[i].isOutput)
       continue;
     bool inPlace = false;
-    // Inputs stand before outputs, so each pair of outputs is met once.
+    // Inputs precede outputs, so this visits each pair of outputs once.
     for (size_t j = 0; j < i; ++j)
       if (posenc_status status = checkPair(tensors[i], tensors[j], inPlace))
         return status;

@@ -14,36 +14,41 @@
 
 namespace posenc::runtime {
 
-/// That a scalar that is an integer has a value of its type.
+/// Checks that the value of an integer scalar is within the range of its type.
+/// INVALID_ARGUMENT otherwise.
 posenc_status checkScalar(const posenc_function &function,
                           const posenc_argument &argument, int64_t value);
 
-/// Checks the arguments of a call and finds the dynamic sizes. Allocates
-/// nothing; a failure has set the error text of the thread.
+/// Checks the arguments of a call against the signature and determines the
+/// dynamic sizes. Allocates nothing. A function that fails sets the error text
+/// of the thread.
 class Binding {
 public:
   explicit Binding(const posenc_function &function) : function(function) {}
 
-  /// All checks of a call.
+  /// Does all checks of a call: bindInputs(), bindOutputs(), checkOverlap().
   posenc_status bindAll(const posenc_value *inputs, size_t numInputs,
                         const posenc_value *outputs, size_t numOutputs);
-  /// The number of arguments is bounded first, all arrays here depend on it.
+  /// Checks the inputs. `needData` is false if their data will not be read.
+  /// Limits the number of arguments first, since all arrays here depend on it.
   posenc_status bindInputs(const posenc_value *values, size_t count,
                            bool needData);
   posenc_status bindOutputs(const posenc_value *values, size_t count);
-  /// After both.
+  /// Checks that an output overlaps no other tensor, except one input that it
+  /// replaces. Requires bound inputs and outputs.
   posenc_status checkOverlap() const;
 
-  /// The size of one dimension of an output, from the inputs alone.
+  /// Computes the size of dimension `dim` of an output from the inputs alone.
   posenc_status resolve(const posenc_argument &output, size_t dim,
                         int64_t &size) const;
 
-  /// Adds what the C function takes, except the workspace; the sizes come last.
+  /// Appends the arguments of the plain C function: inputs, outputs and dynamic
+  /// sizes, without the workspace.
   void addArguments(CallArguments &out) const;
   const int64_t *sizeValues() const { return sizes; }
 
 private:
-  /// Where a tensor was bound, for messages and overlaps.
+  /// A tensor that was bound, for the check of overlaps.
   struct Bound {
     const posenc_argument *argument;
     const posenc_tensor *tensor;
@@ -60,7 +65,7 @@ private:
                            bool needData);
   posenc_status bindDim(const posenc_argument &argument, int32_t dim,
                         int64_t given, bool isOutput);
-  /// The size that a scalar or an expression gives.
+  /// Evaluates the expression of a dimension of an output.
   posenc_status compute(const posenc_argument &argument, const Dim &dim,
                         int64_t &size) const;
   posenc_status checkPair(const Bound &output, const Bound &other,
@@ -70,7 +75,8 @@ private:
   const posenc_value *inputs = nullptr;
   const posenc_value *outputs = nullptr;
   int64_t sizes[POSENC_MAX_ARGUMENTS];
-  /// Which argument and dimension decided a size; null for none so far.
+  /// The first argument and dimension that had each dynamic size, for messages;
+  /// a null argument if the size is not known yet.
   struct {
     const posenc_argument *argument;
     int32_t dim;

@@ -22,7 +22,8 @@ namespace {
 using Memory = std::unique_ptr<void, void (*)(void *)>;
 } // namespace
 
-/// Allocates the scratch memory that the kernel asks for at these sizes.
+/// Allocates the workspace that the function needs for the dynamic sizes of
+/// this call.
 static posenc_status allocateWorkspace(const posenc_function &function,
                                        const Binding &binding, Memory &memory) {
   int64_t bytes = dispatch<int64_t>(function.workspace, binding.sizeValues(),
@@ -39,16 +40,9 @@ static posenc_status allocateWorkspace(const posenc_function &function,
   return POSENC_OK;
 }
 
-namespace {
-
-/// The codes of an entry point that has refused sizes that are too large, sizes
-/// that do not fit, or a number that is an index.
-constexpr int32_t largeCode = 2, sizeCode = 8, indexCode = 12;
-
-} // namespace
-
-/// Reports why a kernel has done nothing: the form of it that checks its
-/// arguments says it in words.
+/// Sets the error for a kernel that returned `code`. The plain C entry point
+/// returns no message, so the DLPack entry point, which checks the same, is
+/// called for it.
 static posenc_status failKernel(const posenc_function &function, int32_t code,
                                 const posenc_value *inputs,
                                 const posenc_value *outputs,
@@ -60,12 +54,13 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
     if (argument.kind == POSENC_SCALAR)
       return arguments.addScalar(argument, value.scalar, value.real);
     size_t number = arguments.numWords;
-    tensors[number] = describe(argument, value.tensor);
+    tensors[number] = toDlTensor(argument, value.tensor);
     arguments.add(toWord(&tensors[number]));
   };
   size_t needed = function.inputs.size() + function.outputs.size() + 3;
-  if ((code == largeCode || code == sizeCode || code == indexCode) &&
-      function.checked && needed <= POSENC_MAX_ARGUMENTS) {
+  bool isRefusal =
+      code == kEntrySize || code == kEntryShape || code == kEntryIndex;
+  if (isRefusal && function.dlpackEntry && needed <= POSENC_MAX_ARGUMENTS) {
     for (size_t i = 0; i < function.inputs.size(); ++i)
       add(function.inputs[i], inputs[i]);
     for (size_t i = 0; i < function.outputs.size(); ++i)
@@ -74,7 +69,7 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
       arguments.add(toWord(workspace));
     arguments.add(toWord(message));
     arguments.add(sizeof(message));
-    if (dispatch<int32_t>(function.checked, arguments) == code)
+    if (dispatch<int32_t>(function.dlpackEntry, arguments) == code)
       return fail(toStatus(code), "%s", message);
   }
   return fail(POSENC_KERNEL_FAILED, "%s: the kernel failed with code %" PRId32,

@@ -1,4 +1,4 @@
-//===- Cuda.cpp - calls of kernels on NVIDIA GPUs ---------------*- C++ -*-===//
+//===- Cuda.cpp - Runs kernel libraries on NVIDIA GPUs ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,7 +31,7 @@ posenc_status posenc_cuda_count_devices(int32_t *count) {
   return POSENC_OK;
 }
 
-/// The driver, and its number of the device at `index`.
+/// Finds the driver and its CUdevice for the device at `index`.
 static posenc_status findDevice(int32_t index, const CudaDriver *&driver,
                                 int &device) {
   int32_t count;
@@ -76,8 +76,8 @@ posenc_status posenc_cuda_query_device(int32_t index,
 
 namespace {
 
-/// A device's context, and the tensors of a call in its memory; all released
-/// when this ends.
+/// The current context of a device and the memory of the tensors of a call; the
+/// destructor releases both.
 class DeviceCall {
 public:
   DeviceCall(const CudaDriver &driver, int device)
@@ -104,21 +104,22 @@ public:
                  : POSENC_OK;
   }
 
-  /// Allocates memory for a tensor; one of the same data, which the arguments
-  /// were checked to be in place, has the same.
+  /// Sets `address` to device memory of `bytes` bytes for a tensor. An output
+  /// in place of an input gets the memory of that input; Binding has checked
+  /// that tensors with the same data are in place.
   posenc_status add(const posenc_tensor &tensor, uint64_t bytes,
                     uint64_t &address) {
-    Tensor mine = {tensor.data, 0, bytes, false};
+    Tensor added = {tensor.data, 0, bytes, false};
     for (size_t i = 0; i < numTensors && bytes > 0; ++i)
       if (tensors[i].data == tensor.data && tensors[i].bytes == bytes)
-        mine.address = tensors[i].address;
-    if (bytes > 0 && mine.address == 0) {
-      if (int error = driver.allocate(&mine.address, bytes))
+        added.address = tensors[i].address;
+    if (bytes > 0 && added.address == 0) {
+      if (int error = driver.allocate(&added.address, bytes))
         return failCuda(driver, error, "no memory on the device");
-      mine.owns = true;
+      added.owns = true;
     }
-    tensors[numTensors++] = mine;
-    address = mine.address;
+    tensors[numTensors++] = added;
+    address = added.address;
     return POSENC_OK;
   }
 
@@ -137,7 +138,8 @@ private:
 
 } // namespace
 
-/// Copies, calls and copies back. The arguments are known to fit.
+/// Copies the inputs, calls the function and copies the outputs back. Binding
+/// has checked the arguments.
 static posenc_status runOnDevice(const posenc_function &function,
                                  const CudaDriver &driver, int32_t index,
                                  int device, const posenc_value *inputs,
@@ -169,7 +171,7 @@ static posenc_status runOnDevice(const posenc_function &function,
     if (isInput && bytes[i] > 0)
       if (int error = driver.copyToDevice(address, value.tensor.data, bytes[i]))
         return failCuda(driver, error, "an input cannot be copied");
-    tensors[i] = describe(argument, value.tensor);
+    tensors[i] = toDlTensor(argument, value.tensor);
     tensors[i].data = reinterpret_cast<void *>(address);
     tensors[i].deviceType = kDlCuda;
     tensors[i].deviceId = index;
@@ -177,11 +179,11 @@ static posenc_status runOnDevice(const posenc_function &function,
   }
   char message[512] = "";
   if (function.workspace)
-    arguments.add(0); // only the CPU's code uses it
+    arguments.add(0); // only the CPU version uses the workspace
   arguments.add(0);   // the default stream
   arguments.add(toWord(message));
   arguments.add(sizeof(message));
-  int32_t code = dispatch<int32_t>(function.cuda, arguments);
+  int32_t code = dispatch<int32_t>(function.cudaEntry, arguments);
   if (code != 0)
     return fail(toStatus(code), "%s",
                 *message ? message : function.name.c_str());
@@ -206,7 +208,7 @@ posenc_status posenc_cuda_call(const posenc_function *function, int32_t index,
   if (posenc_status status =
           binding.bindAll(inputs, num_inputs, outputs, num_outputs))
     return status;
-  if (!function->cuda)
+  if (!function->cudaEntry)
     return fail(POSENC_UNSUPPORTED, "%s: the library has no code for CUDA",
                 function->name.c_str());
   if (num_inputs + num_outputs + 4 > POSENC_MAX_ARGUMENTS)

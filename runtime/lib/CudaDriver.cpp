@@ -1,4 +1,4 @@
-//===- CudaDriver.cpp - the CUDA driver, opened at run time -----*- C++ -*-===//
+//===- CudaDriver.cpp - The CUDA driver, opened at run time -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,9 +27,8 @@ posenc_status posenc::runtime::failCuda(const CudaDriver &driver, int error,
               "CUDA: %s: %s (%d)", what, text ? text : "unknown error", error);
 }
 
-/// Fills in the functions, by the driver's names. Returns the first that there
-/// is not.
-static const char *find(void *library, CudaDriver &driver) {
+/// Looks up the functions. Returns the name of the first missing one, or null.
+static const char *loadFunctions(void *library, CudaDriver &driver) {
   const char *missing = nullptr;
   auto get = [&](auto &function, const char *name) {
     void *address = ::dlsym(library, name);
@@ -66,7 +65,7 @@ posenc_status posenc::runtime::getCudaDriver(const CudaDriver *&result) {
     void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
       return fail(POSENC_NOT_FOUND, "there is no CUDA driver: %s", ::dlerror());
-    if (const char *missing = find(library, driver))
+    if (const char *missing = loadFunctions(library, driver))
       return fail(POSENC_UNSUPPORTED, "the CUDA driver has no %s", missing);
     if (int error = driver.init(0)) {
       failCuda(driver, error, "cuInit");

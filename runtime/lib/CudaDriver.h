@@ -1,4 +1,4 @@
-//===- CudaDriver.h - the CUDA driver, opened at run time -------*- C++ -*-===//
+//===- CudaDriver.h - The CUDA driver, opened at run time -------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,8 +16,9 @@
 
 namespace posenc::runtime {
 
-/// What we call of the driver. Results are 0 or an error; handles are pointers,
-/// devices numbers, and addresses of a device's memory 64-bit numbers.
+/// The functions of the CUDA driver that the runtime calls. They return a
+/// CUresult, 0 for success. CUcontext is a pointer, CUdevice an int, and
+/// CUdeviceptr a uint64_t.
 struct CudaDriver {
   int (*init)(unsigned flags);
   int (*getErrorString)(int error, const char **text);
@@ -37,11 +38,12 @@ struct CudaDriver {
   int (*copyFromDevice)(void *to, uint64_t from, size_t bytes);
 };
 
-/// The driver, opened by the first call and never closed. A failure has set the
-/// error text of the thread.
+/// Returns the driver, which the first call opens and nothing closes. Errors:
+/// NOT_FOUND (no driver), UNSUPPORTED (too old, or it finds no device).
 posenc_status getCudaDriver(const CudaDriver *&driver);
 
-/// Sets the error text from an error of the driver.
+/// Sets the error text for the CUresult `error`; `what` names the failed step.
+/// Returns OUT_OF_MEMORY or KERNEL_FAILED.
 posenc_status failCuda(const CudaDriver &driver, int error, const char *what);
 
 } // namespace posenc::runtime

@@ -23,9 +23,8 @@ static_assert(sizeof(void *) == sizeof(int64_t),
 
 // The calling conventions of x86-64 and AArch64 pass a pointer, an int64_t and
 // an int32_t in the same registers and stack slots, and the first eight
-// floating-point arguments in registers of their own, so that one type of
-// function per number of arguments is enough. A sanitizer that compares types
-// cannot know.
+// floating-point arguments in separate registers. So one function type per
+// number of arguments is enough. -fsanitize=function would report the cast.
 #if defined(__clang__)
 #define POSENC_NO_FUNCTION_CHECK __attribute__((no_sanitize("function")))
 #else
@@ -35,8 +34,8 @@ static_assert(sizeof(void *) == sizeof(int64_t),
 /// The most floating-point arguments of a function that can be called.
 constexpr size_t maxReals = 8;
 
-/// The arguments of a call: pointers and integers in their order, and
-/// floating-point numbers in theirs, as the registers hold them.
+/// The arguments of a call: the pointers and integers in order, and the
+/// floating-point numbers in order, in the form that registers hold.
 struct CallArguments {
   int64_t words[POSENC_MAX_ARGUMENTS];
   size_t numWords = 0;
@@ -44,11 +43,11 @@ struct CallArguments {
   size_t numReals = 0;
 
   void add(int64_t word) { words[numWords++] = word; }
-  /// There are at most maxReals, which Binding checks.
+  /// Binding has checked that there are at most maxReals.
   void addReal(posenc_dtype dtype, double real) {
     if (numReals == maxReals)
       return;
-    // A float is the lower half of its register.
+    // A float is in the lower half of the register.
     auto narrow = static_cast<float>(real);
     if (dtype == POSENC_F32)
       std::memcpy(&reals[numReals], &narrow, sizeof(narrow));
@@ -92,9 +91,10 @@ makeCallers(std::index_sequence<Count...>) {
   return {callCounted<Result, Count>...};
 }
 
-/// Calls the C function at `address`, which takes `count` pointers and
-/// integers, at most POSENC_MAX_ARGUMENTS, and anywhere between them at most
-/// maxReals floating-point numbers, where `reals` has so many.
+/// Calls the C function at `address`, which takes `count` pointers and integers
+/// (at most POSENC_MAX_ARGUMENTS) and, anywhere between them, at most maxReals
+/// floating-point numbers. `reals` has maxReals elements, or is null for a
+/// function without floating-point arguments.
 template <typename Result>
 Result dispatch(void *address, const int64_t *words, size_t count,
                 const double *reals = nullptr) {

@@ -1,4 +1,4 @@
-//===- DlTensor.h - tensors for the checked entries -------------*- C++ -*-===//
+//===- DlTensor.h - DLPack tensors ------------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 
 namespace posenc::runtime {
 
-/// DLTensor of DLPack.
+/// DLTensor of DLPack, which the DLPack and GPU entry points take.
 struct DlTensor {
   void *data;
   int32_t deviceType, deviceId, rank;
@@ -25,9 +25,10 @@ struct DlTensor {
 
 enum { kDlCpu = 1, kDlCuda = 2, kDlVulkan = 7 };
 
-/// Describes a contiguous tensor in the CPU's memory.
-inline DlTensor describe(const posenc_argument &argument,
-                         const posenc_tensor &tensor) {
+/// The DLTensor of a contiguous tensor in host memory, with the element type of
+/// `argument`.
+inline DlTensor toDlTensor(const posenc_argument &argument,
+                           const posenc_tensor &tensor) {
   enum {
     integer = 0,
     floating = 2,
@@ -57,6 +58,7 @@ inline DlTensor describe(const posenc_argument &argument,
           0};
 }
 
+/// A pointer as an argument of CallArguments.
 inline int64_t toWord(const void *pointer) {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(pointer));
 }

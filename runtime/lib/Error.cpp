@@ -1,4 +1,4 @@
-//===- Error.cpp - The error text of a thread -------------------*- C++ -*-===//
+//===- Error.cpp - Error texts and status codes -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,8 @@
 
 namespace posenc::runtime {
 
-// A fixed buffer rather than a string: it can neither fail to grow nor outlive
-// its own destructor when a thread ends.
+// A fixed buffer, since a string may fail to grow, and its destructor may run
+// before the last use when a thread ends.
 static thread_local char lastError[4096];
 
 posenc_status fail(posenc_status status, const char *format, ...) {
@@ -28,24 +28,24 @@ posenc_status fail(posenc_status status, const char *format, ...) {
 
 posenc_status toStatus(int32_t code) {
   switch (code) {
-  case 0:
+  case kEntryOk:
     return POSENC_OK;
-  case 1:  // NULL
-  case 3:  // an overlap
-  case 5:  // the device
-  case 9:  // strides
-  case 10: // alignment
-  case 11: // arguments of TVM FFI
-  case 12: // an index
+  case kEntryNull:
+  case kEntryOverlap:
+  case kEntryDevice:
+  case kEntryStride:
+  case kEntryAlignment:
+  case kEntryArguments:
+  case kEntryIndex:
     return POSENC_INVALID_ARGUMENT;
-  case 2: // negative, or beyond any memory
-  case 7: // the rank
-  case 8:
+  case kEntrySize:
+  case kEntryRank:
+  case kEntryShape:
     return POSENC_SHAPE_MISMATCH;
-  case 6:
+  case kEntryType:
     return POSENC_DTYPE_MISMATCH;
-  case 4:  // the CPU
-  case 13: // the GPU
+  case kEntryCpu:
+  case kEntryNoGpu:
     return POSENC_UNSUPPORTED;
   default:
     return POSENC_KERNEL_FAILED;

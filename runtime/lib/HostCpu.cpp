@@ -1,4 +1,4 @@
-//===- HostCpu.cpp - What the processor can run -----------------*- C++ -*-===//
+//===- HostCpu.cpp - Which targets this CPU can run -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,13 +11,13 @@
 using namespace posenc::runtime;
 
 #if defined(__x86_64__)
-/// True also for a name that is not in the table.
+/// True for a feature that is not in the table.
 static bool hostHas(const std::string &feature) {
-  // Code for CPUs with AVX512-BF16 uses AVX512-VNNI, too.
+  // Code for AVX512-BF16 uses AVX512-VNNI, too.
   if (feature == "avx512bf16")
     return __builtin_cpu_supports("avx512bf16") &&
            __builtin_cpu_supports("avx512vnni");
-    // The built-in takes literals only.
+    // The built-in accepts string literals only.
 #define POSENC_FEATURE(NAME)                                                   \
   if (feature == NAME)                                                         \
     return __builtin_cpu_supports(NAME) != 0;

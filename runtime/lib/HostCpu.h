@@ -1,4 +1,4 @@
-//===- HostCpu.h - What the processor can run -------------------*- C++ -*-===//
+//===- HostCpu.h - Which targets this CPU can run ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,9 +14,9 @@
 
 namespace posenc::runtime {
 
-/// Whether this processor runs code for at least one of the targets
-/// ("x86-64-v4+avx512bf16"). Targets that are not known here, or are not
-/// processors, get the benefit of the doubt, and so does an empty list.
+/// Whether this CPU can run code for at least one of the targets
+/// ("x86-64-v4+avx512bf16"). True for a target with unknown features and for a
+/// list without CPU targets. The library itself repeats the check at each call.
 bool hostRunsAnyOf(const std::vector<std::string> &targets);
 
 } // namespace posenc::runtime

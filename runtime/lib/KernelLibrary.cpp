@@ -17,13 +17,15 @@
 
 using namespace posenc::runtime;
 
-/// Reads the metadata and finds the code. `name` stands before the errors, and
-/// `lookupData` finds a constant of so many bytes.
+/// Parses the metadata `text` and looks up the symbols that it names. `name`
+/// precedes the error texts. `lookup` returns the address of a function, and
+/// `lookupData` that of a constant of at least the given number of bytes; both
+/// return null if there is none.
 static posenc_status
 link(posenc_library &library, const char *text, const std::string &name,
      const std::function<void *(const char *)> &lookup,
      const std::function<void *(const char *, uint64_t)> &lookupData) {
-  // The text may come from a damaged library: it must not be followed far.
+  // The text of a damaged library may have no terminating NUL.
   size_t size = text ? strnlen(text, maxMetadataSize + 1) : 0;
   if (!text)
     return fail(POSENC_BAD_LIBRARY, "%smetadata: NULL", name.c_str());
@@ -56,24 +58,25 @@ link(posenc_library &library, const char *text, const std::string &name,
     };
     if (posenc_status status = lookupEntry(function.symbol, function.address))
       return status;
-    if (posenc_status status = lookupEntry(function.cudaSymbol, function.cuda))
+    if (posenc_status status =
+            lookupEntry(function.cudaSymbol, function.cudaEntry))
       return status;
     if (posenc_status status =
-            lookupEntry(function.vulkanSymbol, function.vulkan))
+            lookupEntry(function.vulkanSymbol, function.vulkanEntry))
       return status;
     if (!function.address)
       continue;
-    // Unless it is another function that happens to be called so.
-    auto lookupForm = [&](const char *suffix) -> void * {
+    // A function of the library may be called "f_workspace", too.
+    auto lookupVariant = [&](const char *suffix) -> void * {
       std::string symbol = function.symbol + suffix;
       for (const posenc_function &other : metadata.functions)
         if (other.symbol == symbol)
           return nullptr;
       return lookup(symbol.c_str());
     };
-    function.checked = lookupForm("_dl");
-    // Only a kernel that needs scratch has this.
-    function.workspace = lookupForm("_workspace");
+    function.dlpackEntry = lookupVariant("_dl");
+    // Only a function that needs a workspace has this symbol.
+    function.workspace = lookupVariant("_workspace");
   }
   library.setParallelFor =
       lookup((metadata.prefix + "_set_parallel_for").c_str());
@@ -86,7 +89,7 @@ static posenc_status open(const char *path, posenc_library &library) {
     return status;
   std::string name = std::string(path) + ": ";
   auto lookup = [&](const char *symbol) -> void * {
-    // The loader would also search the libraries that this one needs.
+    // dlsym() would also find symbols of the libraries that this one needs.
     return summary.exports(symbol) ? library.object.symbol(symbol) : nullptr;
   };
   void *address = lookup(summary.metadataSymbol.c_str());

@@ -14,12 +14,12 @@
 #include "VulkanProgram.h"
 
 struct posenc_library {
-  posenc::runtime::SharedObject object; ///< stays empty for code in memory
-  std::string text;
+  posenc::runtime::SharedObject object; ///< empty for code in memory
+  std::string text;                     ///< the metadata as JSON
   posenc::runtime::Metadata metadata;
-  void *setParallelFor = nullptr;
-  const void *vulkanCode = nullptr; ///< metadata.vulkanBytes; may be null
-  /// Of calls that open a device themselves.
+  void *setParallelFor = nullptr;   ///< X_set_parallel_for; may be null
+  const void *vulkanCode = nullptr; ///< metadata.vulkanBytes bytes; may be null
+  /// The programs of posenc_vulkan_call(), which opens devices itself.
   posenc::runtime::VulkanPrograms vulkan;
 };
 

@@ -1,4 +1,4 @@
-//===- LoadedNames.cpp - The names under which files are loaded -*- C++ -*-===//
+//===- LoadedNames.cpp - The names of the loaded files ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,10 +15,10 @@
 using namespace posenc::runtime;
 
 LoadedNames &LoadedNames::get() {
-  // Never destroyed: a library may be closed by the destructor of a static
-  // object.
-  static LoadedNames *names = new LoadedNames;
-  return *names;
+  // Never destroyed, since the destructor of a static object may close a
+  // library.
+  static LoadedNames *instance = new LoadedNames;
+  return *instance;
 }
 
 const std::string &LoadedNames::chooseName(std::string path,
@@ -26,11 +26,12 @@ const std::string &LoadedNames::chooseName(std::string path,
   size_t slash = path.rfind('/');
   while (true) {
     auto taken =
-        std::find_if(entries.begin(), entries.end(),
-                     [&](const Entry &entry) { return entry.name == path; });
-    if (taken == entries.end()) {
-      entries.push_back({std::move(path), file, 0});
-      return entries.back().name;
+        std::find_if(names.begin(), names.end(), [&](const LoadedName &loaded) {
+          return loaded.name == path;
+        });
+    if (taken == names.end()) {
+      names.push_back({std::move(path), file, 0});
+      return names.back().name;
     }
     if (taken->file == file)
       return taken->name;
@@ -39,16 +40,17 @@ const std::string &LoadedNames::chooseName(std::string path,
 }
 
 bool LoadedNames::isInUse(const FileId &file) const {
-  return std::any_of(entries.begin(), entries.end(), [&](const Entry &entry) {
-    return entry.file == file && entry.uses;
+  return std::any_of(names.begin(), names.end(), [&](const LoadedName &loaded) {
+    return loaded.file == file && loaded.numHandles;
   });
 }
 
 void LoadedNames::forget(const FileId &file) {
-  entries.erase(
-      std::remove_if(entries.begin(), entries.end(),
-                     [&](const Entry &entry) { return entry.file == file; }),
-      entries.end());
+  names.erase(std::remove_if(names.begin(), names.end(),
+                             [&](const LoadedName &loaded) {
+                               return loaded.file == file;
+                             }),
+              names.end());
 }
 
 void *LoadedNames::load(std::string path, const FileId &file,
@@ -67,9 +69,9 @@ void *LoadedNames::load(std::string path, const FileId &file,
     return nullptr;
   }
   inside = map->l_ld;
-  for (Entry &entry : entries)
-    if (entry.file == file) {
-      ++entry.uses;
+  for (LoadedName &loaded : names)
+    if (loaded.file == file) {
+      ++loaded.numHandles;
       break;
     }
   return handle;
@@ -78,19 +80,19 @@ void *LoadedNames::load(std::string path, const FileId &file,
 void LoadedNames::unload(void *handle, const FileId &file, const void *inside) {
   std::lock_guard<std::mutex> lock(mutex);
   ::dlclose(handle);
-  for (Entry &entry : entries)
-    if (entry.file == file) {
-      --entry.uses;
+  for (LoadedName &loaded : names)
+    if (loaded.file == file) {
+      --loaded.numHandles;
       break;
     }
   if (isInUse(file))
     return;
-  // Some libraries stay loaded for ever, and then their names do too. Asking
-  // the loader by name instead would teach it the name.
+  // A library that is never unloaded keeps its name. dladdr() tells; dlopen()
+  // with RTLD_NOLOAD would make the name known.
   Dl_info info;
   if (::dladdr(inside, &info) && info.dli_fname)
-    for (const Entry &entry : entries)
-      if (entry.file == file && entry.name == info.dli_fname)
+    for (const LoadedName &loaded : names)
+      if (loaded.file == file && loaded.name == info.dli_fname)
         return;
   forget(file);
 }

@@ -1,4 +1,4 @@
-//===- LoadedNames.h - The names under which files are loaded ---*- C++ -*-===//
+//===- LoadedNames.h - The names of the loaded files ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@
 
 namespace posenc::runtime {
 
-/// Which file it is, whatever its name.
+/// Identifies a file independently of its name.
 struct FileId {
   dev_t device = 0;
   ino_t inode = 0;
@@ -25,26 +25,30 @@ struct FileId {
   }
 };
 
-/// The system's loader takes a name it knows for the file that it once loaded
-/// under that name, even if a new one (a kernel compiled again) has taken its
-/// place. So the new one is given another name: "/dir/./libX.so".
+/// Loads a file even if another file is loaded under the same name. dlopen()
+/// identifies libraries by their names: while a library is open, it returns
+/// that one for its name, even after a recompiled library has replaced the
+/// file. The new file is therefore loaded under an equivalent name:
+/// "/dir/./libX.so".
 class LoadedNames {
 public:
-  /// The one of this process.
+  /// The instance of this process.
   static LoadedNames &get();
 
-  /// Loads `file`, which is now at the absolute `path`, and returns the
-  /// loader's handle; null if that failed. `inside` is an address within it.
+  /// Loads `file`, which is at the absolute `path`, and returns the handle of
+  /// dlopen(), or null with the text of dlerror(). Sets `inside` to an address
+  /// within the loaded file.
   void *load(std::string path, const FileId &file, const void *&inside);
+  /// Closes a handle of load().
   void unload(void *handle, const FileId &file, const void *inside);
 
 private:
-  /// What the loader was told. An entry stays as long as the loader may know
-  /// the name, which is until the file is unloaded and not only closed.
-  struct Entry {
+  /// A name that was passed to dlopen(). It is kept as long as the loader may
+  /// know it: until the file is unloaded, which may be later than closed.
+  struct LoadedName {
     std::string name;
     FileId file;
-    size_t uses; ///< handles; kept in one entry of a file
+    size_t numHandles; ///< counted in the first LoadedName of a file
   };
 
   const std::string &chooseName(std::string path, const FileId &file);
@@ -52,7 +56,7 @@ private:
   void forget(const FileId &file);
 
   std::mutex mutex;
-  std::vector<Entry> entries;
+  std::vector<LoadedName> names;
 };
 
 } // namespace posenc::runtime

@@ -6,45 +6,48 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Json.h"
 #include "Signature.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 using namespace posenc::runtime;
+using Json = nlohmann::json;
 
 namespace {
-/// Every member returns false after it has set the error.
+/// Reads the metadata of a library. Functions return false, or null, after they
+/// have set `error`. `where` names the JSON value for error texts
+/// ("functions[0].inputs[1]").
 class Reader {
 public:
   explicit Reader(std::string &error) : error(error) {}
 
-  bool metadata(const JsonValue &json, Metadata &out);
+  bool metadata(const Json &json, Metadata &out);
 
 private:
+  using IsKind = bool (Json::*)() const noexcept;
+
   bool fail(const std::string &where, const std::string &what) {
     error = (where.empty() ? "" : where + ": ") + what;
     return false;
   }
-  const JsonValue *get(const JsonValue &json, const std::string &where,
-                       const char *key, JsonValue::Kind kind,
-                       const char *kindName);
-  const JsonValue *getArray(const JsonValue &json, const std::string &where,
-                            const char *key) {
-    return get(json, where, key, JsonValue::Kind::Array, "an array");
+  const Json *get(const Json &json, const std::string &where, const char *key,
+                  IsKind isKind, const char *kindName);
+  const Json *getArray(const Json &json, const std::string &where,
+                       const char *key) {
+    return get(json, where, key, &Json::is_array, "an array");
   }
-  bool getString(const JsonValue &json, const std::string &where,
-                 const char *key, std::string &out);
-  bool nameList(const JsonValue &json, const std::string &where,
-                const char *key, std::vector<std::string> &out);
-  bool symbol(const JsonValue &json, const std::string &where, const char *key,
+  bool getString(const Json &json, const std::string &where, const char *key,
+                 std::string &out);
+  bool nameList(const Json &json, const std::string &where, const char *key,
+                std::vector<std::string> &out);
+  bool symbol(const Json &json, const std::string &where, const char *key,
               const std::string &prefix, std::string &out);
-  bool function(const JsonValue &json, const std::string &where,
+  bool function(const Json &json, const std::string &where,
                 const std::string &prefix, posenc_function &out);
-  bool argument(const JsonValue &json, const std::string &where,
+  bool argument(const Json &json, const std::string &where,
                 posenc_argument &out);
-  bool shape(const JsonValue &json, const std::string &where,
-             posenc_argument &out);
+  bool shape(const Json &json, const std::string &where, posenc_argument &out);
   bool resolveShapes(std::vector<posenc_argument> &arguments,
                      const std::string &where, const posenc_function &function,
                      std::vector<bool> &used);
@@ -59,7 +62,11 @@ static std::string element(const std::string &where, const char *key,
          std::to_string(index) + "]";
 }
 
-static std::string quoted(const std::string &text) { return "'" + text + "'"; }
+static const std::string &stringOf(const Json &json) {
+  return json.get_ref<const std::string &>();
+}
+
+static std::string quote(const std::string &text) { return "'" + text + "'"; }
 
 static bool isIdentifier(const std::string &text) {
   for (char c : text)
@@ -69,7 +76,7 @@ static bool isIdentifier(const std::string &text) {
   return !text.empty();
 }
 
-/// Names end up in messages on a terminal.
+/// Control characters would reach a terminal through error texts.
 static bool isName(const std::string &text) {
   for (unsigned char c : text)
     if (c < 0x20 || c == 0x7F)
@@ -77,64 +84,64 @@ static bool isName(const std::string &text) {
   return !text.empty();
 }
 
-const JsonValue *Reader::get(const JsonValue &json, const std::string &where,
-                             const char *key, JsonValue::Kind kind,
-                             const char *kindName) {
-  const JsonValue *value = json.find(key);
-  if (!value)
-    fail(where, "no " + quoted(key));
-  else if (value->kind != kind)
-    fail(where, quoted(key) + " is not " + kindName);
+const Json *Reader::get(const Json &json, const std::string &where,
+                        const char *key, IsKind isKind, const char *kindName) {
+  auto value = json.find(key);
+  if (value == json.end())
+    fail(where, "no " + quote(key));
+  else if (!((*value).*isKind)())
+    fail(where, quote(key) + " is not " + kindName);
   else
-    return value;
+    return &*value;
   return nullptr;
 }
 
-bool Reader::getString(const JsonValue &json, const std::string &where,
+bool Reader::getString(const Json &json, const std::string &where,
                        const char *key, std::string &out) {
-  const JsonValue *value =
-      get(json, where, key, JsonValue::Kind::String, "a string");
+  const Json *value = get(json, where, key, &Json::is_string, "a string");
   if (!value)
     return false;
-  if (!isName(value->string))
-    return fail(where, quoted(key) + " is empty or has control characters");
-  out = value->string;
+  if (!isName(stringOf(*value)))
+    return fail(where, quote(key) + " is empty or has control characters");
+  out = stringOf(*value);
   return true;
 }
 
-bool Reader::nameList(const JsonValue &json, const std::string &where,
+bool Reader::nameList(const Json &json, const std::string &where,
                       const char *key, std::vector<std::string> &out) {
-  const JsonValue *list = getArray(json, where, key);
+  const Json *list = getArray(json, where, key);
   if (!list)
     return false;
   std::set<std::string> seen;
-  for (size_t i = 0; i < list->items.size(); ++i) {
-    const JsonValue &item = list->items[i];
-    if (!item.isString() || !isName(item.string))
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json &item = (*list)[i];
+    if (!item.is_string() || !isName(stringOf(item)))
       return fail(element(where, key, i), "not a name");
-    if (!seen.insert(item.string).second)
-      return fail(element(where, key, i), quoted(item.string) + " again");
-    out.push_back(item.string);
+    if (!seen.insert(stringOf(item)).second)
+      return fail(element(where, key, i),
+                  quote(stringOf(item)) + " is listed twice");
+    out.push_back(stringOf(item));
   }
   return true;
 }
 
-bool Reader::shape(const JsonValue &json, const std::string &where,
+bool Reader::shape(const Json &json, const std::string &where,
                    posenc_argument &out) {
-  const JsonValue *list = getArray(json, where, "shape");
+  const Json *list = getArray(json, where, "shape");
   if (!list)
     return false;
-  if (list->items.size() > POSENC_MAX_RANK)
-    return fail(where, "rank " + std::to_string(list->items.size()) +
+  if (list->size() > POSENC_MAX_RANK)
+    return fail(where, "rank " + std::to_string(list->size()) +
                            " is more than " + std::to_string(POSENC_MAX_RANK));
-  for (size_t i = 0; i < list->items.size(); ++i) {
-    const JsonValue &item = list->items[i];
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json &item = (*list)[i];
     Dim dim;
-    if (item.isInteger() && item.integer >= 0) {
-      dim.value = item.integer;
-    } else if (item.isString() && isName(item.string)) {
+    // An integer above INT64_MAX wraps around to a negative one.
+    if (item.is_number_integer() && item.get<int64_t>() >= 0) {
+      dim.value = item.get<int64_t>();
+    } else if (item.is_string() && isName(stringOf(item))) {
       dim.kind = Dim::Kind::Size;
-      dim.name = item.string;
+      dim.name = stringOf(item);
     } else {
       return fail(element(where, "shape", i), "neither a size nor a name");
     }
@@ -143,9 +150,9 @@ bool Reader::shape(const JsonValue &json, const std::string &where,
   return true;
 }
 
-bool Reader::argument(const JsonValue &json, const std::string &where,
+bool Reader::argument(const Json &json, const std::string &where,
                       posenc_argument &out) {
-  if (!json.isObject())
+  if (!json.is_object())
     return fail(where, "not an object");
   std::string kind, dtype;
   if (!getString(json, where, "name", out.name) ||
@@ -154,20 +161,20 @@ bool Reader::argument(const JsonValue &json, const std::string &where,
     return false;
   out.dtype = posenc_dtype_from_name(dtype.c_str());
   if (out.dtype == POSENC_DTYPE_INVALID)
-    return fail(where, "unknown dtype " + quoted(dtype));
-  if (const JsonValue *shapeOnly = json.find("shape_only")) {
-    if (shapeOnly->kind != JsonValue::Kind::Bool || kind != "tensor")
+    return fail(where, "unknown dtype " + quote(dtype));
+  if (auto shapeOnly = json.find("shape_only"); shapeOnly != json.end()) {
+    if (!shapeOnly->is_boolean() || kind != "tensor")
       return fail(where, "'shape_only' is not a boolean of a tensor");
-    out.isShapeOnly = shapeOnly->boolean;
+    out.isShapeOnly = shapeOnly->get<bool>();
   }
   if (kind == "tensor")
     return shape(json, where, out);
   if (kind != "scalar")
-    return fail(where, "unknown kind " + quoted(kind));
+    return fail(where, "unknown kind " + quote(kind));
   out.kind = POSENC_SCALAR;
   if (out.dtype != POSENC_I64 && out.dtype != POSENC_I32 &&
       out.dtype != POSENC_INDEX && !isRealScalar(out))
-    return fail(where, "a scalar of dtype " + quoted(dtype));
+    return fail(where, "a scalar of dtype " + quote(dtype));
   return true;
 }
 
@@ -213,57 +220,57 @@ bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
           continue;
         if (dim.value >= 0)
           return fail(where,
-                      quoted(dim.name) + " is both a size and a scalar input");
+                      quote(dim.name) + " is both a size and a scalar input");
         dim.kind = Dim::Kind::Scalar;
         dim.value = static_cast<int64_t>(i);
       }
       if (dim.value < 0)
-        return fail(where, "the shape of " + quoted(argument.name) + " names " +
-                               quoted(dim.name) +
+        return fail(where, "the shape of " + quote(argument.name) + " names " +
+                               quote(dim.name) +
                                ", which is neither a size nor a scalar input");
     }
   return true;
 }
 
-bool Reader::symbol(const JsonValue &json, const std::string &where,
-                    const char *key, const std::string &prefix,
-                    std::string &out) {
+bool Reader::symbol(const Json &json, const std::string &where, const char *key,
+                    const std::string &prefix, std::string &out) {
   if (!getString(json, where, key, out))
     return false;
-  // Anything else could be a function of the C library.
+  // Any other symbol could be a function of the C library.
   if (!isIdentifier(out) || out.rfind(prefix + "_", 0) != 0)
-    return fail(where, "the symbol " + quoted(out) +
+    return fail(where, "the symbol " + quote(out) +
                            " is not a C identifier that starts with " +
-                           quoted(prefix + "_"));
+                           quote(prefix + "_"));
   return true;
 }
 
-bool Reader::function(const JsonValue &json, const std::string &where,
+bool Reader::function(const Json &json, const std::string &where,
                       const std::string &prefix, posenc_function &out) {
-  if (!json.isObject())
+  if (!json.is_object())
     return fail(where, "not an object");
   if (!getString(json, where, "name", out.name))
     return false;
-  bool hasGpuCode = json.find("cuda") || json.find("vulkan");
-  if (!hasGpuCode || json.find("symbol"))
+  bool hasGpuCode = json.contains("cuda") || json.contains("vulkan");
+  if (!hasGpuCode || json.contains("symbol"))
     if (!symbol(json, where, "symbol", prefix, out.symbol))
       return false;
-  if (json.find("cuda") && !symbol(json, where, "cuda", prefix, out.cudaSymbol))
+  if (json.contains("cuda") &&
+      !symbol(json, where, "cuda", prefix, out.cudaSymbol))
     return false;
-  if (json.find("vulkan") &&
+  if (json.contains("vulkan") &&
       !symbol(json, where, "vulkan", prefix, out.vulkanSymbol))
     return false;
 
   std::set<std::string> names;
   auto arguments = [&](const char *key, std::vector<posenc_argument> &list) {
-    const JsonValue *items = getArray(json, where, key);
-    for (size_t i = 0; items && i < items->items.size(); ++i) {
+    const Json *items = getArray(json, where, key);
+    for (size_t i = 0; items && i < items->size(); ++i) {
       list.emplace_back();
-      if (!argument(items->items[i], element(where, key, i), list.back()))
+      if (!argument((*items)[i], element(where, key, i), list.back()))
         return false;
       if (!names.insert(list.back().name).second)
         return fail(element(where, key, i),
-                    "the name " + quoted(list.back().name) + " again");
+                    "the name " + quote(list.back().name) + " is used twice");
     }
     return items != nullptr;
   };
@@ -274,7 +281,7 @@ bool Reader::function(const JsonValue &json, const std::string &where,
     if (out.outputs[i].kind == POSENC_SCALAR)
       return fail(element(where, "outputs", i), "an output is a scalar");
     if (out.outputs[i].isShapeOnly)
-      return fail(element(where, "outputs", i), "an output is never written");
+      return fail(element(where, "outputs", i), "an output is 'shape_only'");
   }
 
   std::vector<bool> used(out.sizes.size());
@@ -284,62 +291,62 @@ bool Reader::function(const JsonValue &json, const std::string &where,
   for (size_t i = 0; i < used.size(); ++i)
     if (!used[i])
       return fail(element(where, "sizes", i),
-                  "no tensor has the size " + quoted(out.sizes[i]));
+                  "no tensor has the size " + quote(out.sizes[i]));
   return true;
 }
 
-bool Reader::metadata(const JsonValue &json, Metadata &out) {
-  if (!json.isObject())
+bool Reader::metadata(const Json &json, Metadata &out) {
+  if (!json.is_object())
     return fail("", "not an object");
-  const JsonValue *abi =
-      get(json, "", "abi", JsonValue::Kind::Integer, "an integer");
+  const Json *abi =
+      get(json, "", "abi", &Json::is_number_integer, "an integer");
   if (!abi)
     return false;
-  if (abi->integer != POSENC_ABI)
-    return fail("", "abi " + std::to_string(abi->integer) +
+  if (abi->get<int64_t>() != POSENC_ABI)
+    return fail("", "abi " + std::to_string(abi->get<int64_t>()) +
                         " is unknown; this runtime knows abi " +
                         std::to_string(POSENC_ABI));
   std::string version, llvm;
   if (!getString(json, "", "posenc", version) ||
       !getString(json, "", "prefix", out.prefix) ||
-      (json.find("llvm") && !getString(json, "", "llvm", llvm)) ||
-      (json.find("targets") && !nameList(json, "", "targets", out.targets)))
+      (json.contains("llvm") && !getString(json, "", "llvm", llvm)) ||
+      (json.contains("targets") && !nameList(json, "", "targets", out.targets)))
     return false;
   if (!isIdentifier(out.prefix))
-    return fail("", "the prefix " + quoted(out.prefix) +
+    return fail("", "the prefix " + quote(out.prefix) +
                         " cannot be part of a C identifier");
 
-  if (json.find("vulkan")) {
-    const JsonValue *code =
-        get(json, "", "vulkan", JsonValue::Kind::Object, "an object");
-    const JsonValue *bytes = code ? get(*code, "vulkan", "bytes",
-                                        JsonValue::Kind::Integer, "an integer")
-                                  : nullptr;
+  if (json.contains("vulkan")) {
+    const Json *code = get(json, "", "vulkan", &Json::is_object, "an object");
+    const Json *bytes = code ? get(*code, "vulkan", "bytes",
+                                   &Json::is_number_integer, "an integer")
+                             : nullptr;
     if (!bytes ||
         !symbol(*code, "vulkan", "symbol", out.prefix, out.vulkanCode))
       return false;
-    if (bytes->integer <= 0 || bytes->integer % 4)
-      return fail("vulkan", "'bytes' is not that of words");
-    out.vulkanBytes = static_cast<uint64_t>(bytes->integer);
+    if (bytes->get<int64_t>() <= 0 || bytes->get<int64_t>() % 4)
+      return fail("vulkan", "'bytes' is not a positive multiple of 4");
+    out.vulkanBytes = static_cast<uint64_t>(bytes->get<int64_t>());
   }
-  const JsonValue *list = getArray(json, "", "functions");
+  const Json *list = getArray(json, "", "functions");
   if (!list)
     return false;
   std::set<std::string> names, symbols;
-  for (size_t i = 0; i < list->items.size(); ++i) {
+  for (size_t i = 0; i < list->size(); ++i) {
     std::string where = element("", "functions", i);
     out.functions.emplace_back();
     posenc_function &last = out.functions.back();
-    if (!function(list->items[i], where, out.prefix, last))
+    if (!function((*list)[i], where, out.prefix, last))
       return false;
     if (!names.insert(last.name).second)
-      return fail(where, "the function " + quoted(last.name) + " again");
+      return fail(where, "the name " + quote(last.name) + " is used twice");
     if (!last.vulkanSymbol.empty() && out.vulkanCode.empty())
-      return fail(where, "it runs on Vulkan, for which there are no kernels");
+      return fail(where,
+                  "it has code for Vulkan, but the library has no 'vulkan'");
     for (const std::string *symbol :
          {&last.symbol, &last.cudaSymbol, &last.vulkanSymbol})
       if (!symbol->empty() && !symbols.insert(*symbol).second)
-        return fail(where, "the symbol " + quoted(*symbol) + " again");
+        return fail(where, "the symbol " + quote(*symbol) + " is used twice");
   }
   return true;
 }
@@ -350,9 +357,14 @@ bool posenc::runtime::parseMetadata(const char *text, size_t size,
     error = "more than " + std::to_string(maxMetadataSize) + " bytes";
     return false;
   }
-  JsonValue json;
-  if (!parseJson(text, size, json, error))
+  // Neither the parser nor the destructor of the result recurses, so deep
+  // nesting does not overflow the stack. The last one of duplicate keys counts.
+  Json json = Json::parse(text, text + size, nullptr,
+                          /*allow_exceptions=*/false);
+  if (json.is_discarded()) {
+    error = "not valid JSON";
     return false;
+  }
   out = Metadata();
   return Reader(error).metadata(json, out);
 }

@@ -23,8 +23,8 @@ struct TypeRow {
 };
 } // namespace
 
-// The first row of a type is the one that is written. NumPy has no bf16 and no
-// f8; bytes may be either f8, and are read as the first.
+// The first row with a dtype is the one that is written, and the first row with
+// a descr is the one that is read. NumPy has no bf16 and f8.
 static const TypeRow typeTable[] = {
     {"f8", POSENC_F64},      {"f4", POSENC_F32},      {"f2", POSENC_F16},
     {"u2", POSENC_BF16},     {"V2", POSENC_BF16},     {"i8", POSENC_I64},
@@ -50,7 +50,7 @@ private:
                             *cursor == '\t' || *cursor == '\r'))
       ++cursor;
   }
-  /// Takes `c` and the space around it.
+  /// Consumes `c` and the white space around it.
   bool accept(char c) {
     skipSpace();
     if (cursor == end || *cursor != c)
@@ -76,7 +76,7 @@ bool Parser::string(std::string &out) {
   if (quote != '\'' && quote != '"')
     return fail("expected a string");
   for (++cursor; cursor < end && *cursor != quote; ++cursor) {
-    // No name or type of a plain array has anything else.
+    // Keys and types of plain arrays have no other characters.
     if (*cursor < 0x20 || *cursor > 0x7E || *cursor == '\\')
       return fail("unexpected character in a string");
     out.push_back(*cursor);
@@ -108,7 +108,7 @@ bool Parser::size(int64_t &out) {
     if (__builtin_mul_overflow(out, 10, &out) ||
         __builtin_add_overflow(out, *cursor - '0', &out))
       return fail("a size in the shape is too large");
-  // Python 2 wrote long integers so.
+  // Python 2 wrote long integers with a suffix.
   accept('L');
   return true;
 }
@@ -130,7 +130,7 @@ bool Parser::shape(std::vector<int64_t> &out) {
                   " dimensions");
     comma = accept(',');
     if (accept(')'))
-      // Without a comma it is a number in parentheses.
+      // "(5)" is a number; a tuple of one element is "(5,)".
       return comma || out.size() > 1 || fail("the shape is not a tuple");
   }
 }
@@ -149,8 +149,8 @@ bool Parser::type(NpyHeader &out) {
     if (!descr.compare(1, 2, row.descr)) {
       size_t size = posenc_dtype_size(row.dtype);
       bool isVoid = row.descr[0] == 'V';
-      // '|' is for what has no byte order; numbers of two bytes have one, and
-      // opaque bytes have none that could be big.
+      // '|' means no byte order, which multi-byte numbers need and opaque
+      // bytes ('V') do not have.
       if ((descr[0] == '|' && size > 1 && !isVoid) ||
           (descr[0] == '>' && isVoid))
         return fail(unsupported);

@@ -16,30 +16,34 @@
 
 namespace posenc::runtime {
 
+/// The contents of the header.
 struct NpyHeader {
   posenc_dtype dtype = POSENC_DTYPE_INVALID;
   bool bigEndian = false;
   bool fortranOrder = false;
-  std::vector<int64_t> shape;
-  uint64_t payload = 0; ///< bytes of data that must follow
+  std::vector<int64_t> shape; ///< in elements
+  uint64_t payload = 0;       ///< bytes of data that must follow the header
 };
 
-/// Bytes in front of the text: magic, version and the length of the text.
+/// The most bytes before the text: magic number, version, length of the text.
 constexpr size_t npyPreambleSize = 12;
 
-/// Real headers of plain arrays have about a hundred bytes.
+/// The longest text, in bytes. Headers of plain arrays have about 100.
 constexpr size_t maxNpyText = size_t(1) << 16;
 
-/// Reads the preamble from the first bytes of a file (fewer than
-/// npyPreambleSize if the file is shorter): where the text begins and its
-/// length, which is bounded.
+/// Reads the preamble. `bytes` are the first npyPreambleSize bytes of a file,
+/// or all of a shorter file. Sets `begin` to the offset of the text and
+/// `length` to its length, at most maxNpyText, both in bytes. Returns false and
+/// sets `error` if this is not an .npy file.
 bool parseNpyPreamble(const char *bytes, size_t size, size_t &begin,
                       size_t &length, std::string &error);
 
-/// Reads the text, a literal of a Python dictionary.
+/// Parses the text, a literal of a Python dictionary. Returns false and sets
+/// `error` if it is malformed or the type is not supported.
 bool parseNpyText(const std::string &text, NpyHeader &out, std::string &error);
 
-/// The preamble and text for an array, padded so that data is aligned.
+/// The preamble and text for an array of a known type and rank, padded to a
+/// multiple of 64 bytes to align the data.
 std::string formatNpyHeader(posenc_dtype dtype, const int64_t *shape,
                             int32_t rank);
 

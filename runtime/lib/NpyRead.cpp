@@ -27,7 +27,7 @@ public:
       ::close(descriptor);
   }
   bool open(const std::string &path, std::string &error);
-  /// Reads exactly `count` bytes.
+  /// Reads exactly `count` bytes; fails if the file has fewer left.
   bool read(void *out, uint64_t count, std::string &error);
   uint64_t size() const { return total; }
 
@@ -39,7 +39,7 @@ private:
 
 bool File::open(const std::string &path, std::string &error) {
   struct stat info;
-  // A pipe without a writer must not block before it is refused.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0 || ::fstat(descriptor, &info)) {
     error = std::strerror(errno);
@@ -77,7 +77,7 @@ static void swapBytes(const Array &array) {
     std::reverse(bytes + i, bytes + i + size);
 }
 
-/// Copies column-major elements to row-major places.
+/// Copies column-major elements to row-major order.
 template <typename T>
 static void transpose(const Array &from, const Array &to) {
   const std::vector<int64_t> &shape = from.shape();
@@ -129,7 +129,8 @@ static bool readFile(const std::string &path, Array &out, std::string &error) {
     error = "truncated .npy header";
     return false;
   }
-  // In format 1 the text begins within the bytes that were read already.
+  // In format 1 the preamble is shorter, and the rest of what was read already
+  // is the beginning of the text.
   std::string text(preamble + begin, std::min(length, first - begin));
   size_t have = text.size();
   if (have < first - begin) {
@@ -142,7 +143,8 @@ static bool readFile(const std::string &path, Array &out, std::string &error) {
       !parseNpyText(text, header, error))
     return false;
 
-  // Before memory is asked for, so that a header cannot ask for much.
+  // Checked before the allocation, so that a damaged header cannot request more
+  // memory than the file has bytes.
   uint64_t payload = file.size() - begin - length;
   if (payload != header.payload) {
     error = (payload < header.payload ? "truncated: " : "trailing data: ") +

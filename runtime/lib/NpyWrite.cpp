@@ -13,12 +13,13 @@
 
 using namespace posenc::runtime;
 
-/// A null text if the tensor can be written.
-static const char *problemOf(const posenc_tensor &tensor, uint64_t &bytes) {
+/// The reason why the tensor cannot be written, or null. Sets `bytes` to the
+/// size of its data.
+static const char *findProblem(const posenc_tensor &tensor, uint64_t &bytes) {
   if (!posenc_dtype_size(tensor.dtype))
     return "unknown element type";
   if (tensor.rank < 0 || tensor.rank > POSENC_MAX_RANK)
-    return "no such rank";
+    return "the rank is negative or too large";
   if (tensor.rank && !tensor.shape)
     return "the shape is NULL";
   if (!tensorBytes(tensor.dtype, tensor.shape, tensor.rank, bytes))
@@ -31,7 +32,7 @@ static const char *problemOf(const posenc_tensor &tensor, uint64_t &bytes) {
 bool posenc::runtime::makeNpyHeader(const posenc_tensor &tensor,
                                     std::string &header, std::string &error) {
   uint64_t bytes = 0;
-  if (const char *problem = problemOf(tensor, bytes)) {
+  if (const char *problem = findProblem(tensor, bytes)) {
     error = problem;
     return false;
   }
@@ -43,7 +44,7 @@ bool posenc::runtime::writeNpy(const std::string &path,
                                const posenc_tensor &tensor,
                                std::string &error) {
   uint64_t bytes = 0;
-  if (const char *problem = problemOf(tensor, bytes)) {
+  if (const char *problem = findProblem(tensor, bytes)) {
     error = path + ": " + problem;
     return false;
   }

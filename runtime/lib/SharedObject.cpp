@@ -21,7 +21,7 @@
 
 using namespace posenc::runtime;
 
-/// The largest library that is read; the kernels of a model are far below.
+/// The largest library that is read, 4 GiB. Kernel libraries are far smaller.
 static constexpr off_t maxFileSize = off_t(4) << 30;
 
 namespace {
@@ -33,7 +33,7 @@ struct FileCloser {
 
 static posenc_status readWhole(const char *path, std::vector<char> &bytes,
                                FileId &id) {
-  // A pipe without a writer must not block before it is refused.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   int descriptor = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return fail(errno == ENOENT || errno == ENOTDIR ? POSENC_NOT_FOUND

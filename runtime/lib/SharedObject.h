@@ -15,6 +15,7 @@
 
 namespace posenc::runtime {
 
+/// A shared library that was checked and loaded; the destructor unloads it.
 class SharedObject {
 public:
   SharedObject() = default;
@@ -22,8 +23,11 @@ public:
   SharedObject(const SharedObject &) = delete;
   SharedObject &operator=(const SharedObject &) = delete;
 
-  /// Checks the file, then loads it.
+  /// Checks the file at `path` (ElfCheck.h), then loads it. Errors: NOT_FOUND,
+  /// IO_ERROR, BAD_LIBRARY.
   posenc_status open(const char *path, ElfSummary &summary);
+  /// The address of a symbol of this library or of one that it needs; null if
+  /// there is none.
   void *symbol(const char *name) const;
 
 private:

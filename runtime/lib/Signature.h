@@ -1,4 +1,4 @@
-//===- Signature.h - What the metadata says about a library -----*- C++ -*-===//
+//===- Signature.h - The contents of the metadata ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,17 +18,17 @@
 
 namespace posenc::runtime {
 
-/// One size in the shape of an argument.
+/// The size of one dimension of an argument.
 struct Dim {
   enum class Kind {
-    Static,    ///< `value` is the size
+    Static,    ///< `value` is the size in elements
     Size,      ///< `value` is the index of a dynamic size
-    Scalar,    ///< `value` is the index of the input whose value is the size
-    Expression ///< `expression` is the size
+    Scalar,    ///< `value` is the index of the scalar input that is the size
+    Expression ///< `expression` computes the size
   };
   Kind kind = Kind::Static;
   int64_t value = 0;
-  std::string name; ///< empty for a static size
+  std::string name; ///< of the size or input, or the expression as text
   std::optional<SizeExpression> expression;
 };
 
@@ -39,7 +39,7 @@ struct posenc_argument {
   posenc_kind kind = POSENC_TENSOR;
   posenc_dtype dtype = POSENC_DTYPE_INVALID;
   std::vector<posenc::runtime::Dim> shape;
-  bool isShapeOnly = false; ///< its elements are never read
+  bool isShapeOnly = false; ///< the function reads only the shape
 };
 
 namespace posenc::runtime {
@@ -61,17 +61,18 @@ struct posenc_function {
   std::string vulkanSymbol; ///< empty if there is none for Vulkan
   std::vector<posenc_argument> inputs;
   std::vector<posenc_argument> outputs;
-  std::vector<std::string> sizes;
+  std::vector<std::string> sizes; ///< the names of the dynamic sizes
 
-  // Set when the library is linked, not by the metadata.
+  // Set when the library is opened. Entry points that do not exist are null.
   const posenc_library *library = nullptr;
-  void *address = nullptr;
-  void *checked = nullptr;   ///< the form with DLPack tensors; may be null
-  void *cuda = nullptr;      ///< the form for CUDA; may be null
-  void *vulkan = nullptr;    ///< the form for Vulkan; may be null
-  void *workspace = nullptr; ///< int64_t (sizes...): bytes; may be null
-  bool supported = true;     ///< whether this CPU can run it
+  void *address = nullptr;     ///< plain C: pointers, scalars, sizes, workspace
+  void *dlpackEntry = nullptr; ///< checks DLPack tensors, then runs on the CPU
+  void *cudaEntry = nullptr;   ///< takes DLPack tensors in CUDA memory
+  void *vulkanEntry = nullptr; ///< takes DLPack tensors and a VulkanLauncher
+  void *workspace = nullptr;   ///< int64_t (sizes...): workspace in bytes
+  bool supported = true;       ///< whether this CPU can run the code for CPUs
 
+  /// The number of arguments of the plain C function.
   size_t numArguments() const {
     return inputs.size() + outputs.size() + sizes.size() + (workspace ? 1 : 0);
   }
@@ -79,22 +80,24 @@ struct posenc_function {
 
 namespace posenc::runtime {
 
+/// The metadata of a library.
 struct Metadata {
-  std::string prefix;
+  std::string prefix; ///< of all symbols of the library, without '_'
   std::vector<std::string> targets;
   std::vector<posenc_function> functions;
-  /// The constant that has the kernels for Vulkan, and its bytes; empty if
-  /// there is none.
+  /// The symbol and the size in bytes of the constant with the VulkanCode; ""
+  /// and 0 if there is none.
   std::string vulkanCode;
   uint64_t vulkanBytes = 0;
 };
 
-/// No real metadata comes near this size in bytes.
+/// The longest metadata in bytes. Libraries have some kilobytes.
 constexpr size_t maxMetadataSize = size_t(16) << 20;
 
-/// Reads the JSON text of X_metadata(). Whatever is missing, of another type
-/// or contradictory is an error that names its place; keys that are unknown
-/// are left to later versions.
+/// Parses the JSON text of X_metadata(), of `size` bytes. Returns false and
+/// sets `error` if the text is not JSON, or if a value is missing, has another
+/// type or contradicts another. Ignores unknown keys, which later versions may
+/// add.
 bool parseMetadata(const char *text, size_t size, Metadata &out,
                    std::string &error);
 

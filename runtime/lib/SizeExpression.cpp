@@ -1,4 +1,4 @@
-//===- SizeExpression.cpp - Sizes that follow from others -------*- C++ -*-===//
+//===- SizeExpression.cpp - Computes sizes of outputs -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 
 using namespace posenc::runtime;
 
-/// How many numbers wait for others at most.
+/// The largest stack of operands, and the deepest nesting of the parser.
 static constexpr int maxDepth = 100;
 
 static bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -39,7 +39,7 @@ private:
     at += length;
     return true;
   }
-  /// The operands of an action have been parsed; it leaves one number.
+  /// Appends an operation whose operands have been parsed.
   bool push(Action action, int operands) {
     depth -= operands - 1;
     steps.push_back({action, 0, {}});
@@ -101,7 +101,7 @@ bool SizeExpression::Parser::integer(bool isNegative) {
   return depth <= maxDepth;
 }
 
-/// Behind the opening one.
+/// Parses the rest of a parenthesis after the opening one.
 bool SizeExpression::Parser::parenthesis() {
   if (!sum())
     return false;
@@ -152,7 +152,7 @@ std::optional<SizeExpression> SizeExpression::parse(const std::string &text,
 std::optional<int64_t> SizeExpression::evaluate(
     const std::function<int64_t(const Source &)> &valueOf) const {
   int64_t stack[maxDepth + 1];
-  int64_t *top = stack; // behind the last number
+  int64_t *top = stack; // one past the last operand
   for (const Step &step : steps) {
     if (step.action == Action::Constant || step.action == Action::Name) {
       *top++ = step.action == Action::Constant ? step.constant

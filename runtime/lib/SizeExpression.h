@@ -1,4 +1,4 @@
-//===- SizeExpression.h - Sizes that follow from others ---------*- C++ -*-===//
+//===- SizeExpression.h - Computes sizes of outputs -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,27 +17,27 @@
 
 namespace posenc::runtime {
 
-/// An expression of sizes and scalar inputs, as the shapes of metadata have it:
-/// integers and names with `+`, `-`, `*`, `/`, `%` (rounded towards minus
-/// infinity), `min(a, b)`, `max(a, b)`, `(a < b ? c : d)`, `(a == b ? c : d)`
-/// and parentheses.
+/// The size of an output as an expression of dynamic sizes and scalar inputs.
+/// The grammar of the metadata has integers, names, `+`, `-`, `*`, `/` and `%`
+/// (rounding towards minus infinity), `min(a, b)`, `max(a, b)`,
+/// `(a < b ? c : d)`, `(a == b ? c : d)` and parentheses.
 class SizeExpression {
 public:
   /// Where the value of a name comes from.
   struct Source {
     bool isScalar;
-    int64_t index; ///< of the size, or of the input
+    int64_t index; ///< of the dynamic size, or of the input
   };
   using FindName = std::function<std::optional<Source>(const std::string &)>;
 
-  /// Nothing if the text is no expression, is nested too deep, or names
-  /// something that `findName` does not know.
+  /// Returns nullopt if the text is not an expression, is nested too deeply, or
+  /// contains a name for which `findName` returns nullopt.
   static std::optional<SizeExpression> parse(const std::string &text,
                                              const FindName &findName);
 
-  /// Where the values of its names come from.
+  /// The sources of the names in the expression.
   const std::vector<Source> &sources() const { return names; }
-  /// Nothing if a part overflows 64 bits or is divided by what is not positive.
+  /// Returns nullopt if a value overflows int64_t or a divisor is not positive.
   /// Allocates nothing.
   std::optional<int64_t>
   evaluate(const std::function<int64_t(const Source &)> &valueOf) const;
@@ -63,7 +63,7 @@ private:
   };
   class Parser;
 
-  /// Operands come first.
+  /// In postfix order: operands precede their operation.
   std::vector<Step> steps;
   std::vector<Source> names;
 };

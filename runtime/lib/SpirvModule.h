@@ -1,4 +1,4 @@
-//===- SpirvModule.h - What a SPIR-V module asks for ------------*- C++ -*-===//
+//===- SpirvModule.h - What a SPIR-V module requires ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,23 +16,23 @@
 
 namespace posenc::runtime {
 
-/// An entry point, and what the functions it reaches use.
-struct SpirvKernel {
-  std::string name;
-  uint32_t workgroup[3] = {1, 1, 1};
-  std::vector<uint32_t> bindings; ///< of descriptor set 0
-  uint64_t pushBytes = 0;
-  uint64_t workgroupBytes = 0; ///< of variables that a workgroup shares
-};
-
+/// What a device must have to run the kernels of a SPIR-V module. VulkanCode
+/// does not repeat these facts, and drivers do not check them.
 struct SpirvModule {
+  /// A compute entry point.
+  struct Kernel {
+    std::string name;
+    uint32_t functionId = 0;
+    uint32_t workgroupSize[3] = {1, 1, 1}; ///< invocations per dimension
+  };
+
   uint32_t version = 0; ///< 0x00010300 is 1.3
   std::vector<uint32_t> capabilities;
-  std::vector<SpirvKernel> kernels;
+  std::vector<Kernel> kernels;
 
-  /// Reads a module that may be damaged: its frame, and the few instructions
-  /// that say what it needs. False with a text where it is not a module of
-  /// compute kernels.
+  /// Reads the header, the capabilities, the entry points and their LocalSize.
+  /// Checks the length of every instruction, but does not validate the module.
+  /// Returns false and sets `error` if the module is damaged or has no kernel.
   bool read(const uint32_t *words, size_t numWords, std::string &error);
 };
 

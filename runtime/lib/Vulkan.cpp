@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Error.h"
+#include "VulkanBuffer.h"
 #include "VulkanFacts.h"
-#include "VulkanKernel.h"
 
 using namespace posenc::runtime;
 
@@ -108,69 +108,4 @@ posenc_status posenc_vulkan_download(const posenc_vulkan_buffer *buffer,
   if (!buffer)
     return failNull("buffer");
   return guarded([&] { return buffer->buffer.download(offset, data, bytes); });
-}
-
-posenc_status posenc_vulkan_create_module(posenc_vulkan_device *device,
-                                          const uint32_t *words,
-                                          size_t num_words,
-                                          posenc_vulkan_module **out) {
-  if (!out)
-    return failNull("out");
-  *out = nullptr;
-  if (!device || !words)
-    return failNull(device ? "words" : "device");
-  return guarded([&] {
-    auto created = std::make_unique<posenc_vulkan_module>(device->device);
-    posenc_status status = created->module.create(words, num_words);
-    if (!status)
-      *out = created.release();
-    return status;
-  });
-}
-
-void posenc_vulkan_destroy_module(posenc_vulkan_module *module) {
-  delete module;
-}
-
-posenc_status posenc_vulkan_create_kernel(posenc_vulkan_module *module,
-                                          const char *name,
-                                          uint32_t num_buffers,
-                                          uint32_t push_bytes,
-                                          posenc_vulkan_kernel **out) {
-  if (!out)
-    return failNull("out");
-  *out = nullptr;
-  if (!module || !name)
-    return failNull(module ? "name" : "module");
-  return guarded([&] {
-    auto created =
-        std::make_unique<posenc_vulkan_kernel>(module->module.device);
-    posenc_status status =
-        created->kernel.create(module->module, name, num_buffers, push_bytes);
-    if (!status)
-      *out = created.release();
-    return status;
-  });
-}
-
-void posenc_vulkan_destroy_kernel(posenc_vulkan_kernel *kernel) {
-  delete kernel;
-}
-
-posenc_status posenc_vulkan_run(posenc_vulkan_kernel *kernel,
-                                const uint32_t grid[3],
-                                posenc_vulkan_buffer *const *buffers,
-                                uint32_t num_buffers, const void *push,
-                                uint32_t push_bytes) {
-  if (!kernel)
-    return failNull("kernel");
-  if (!grid)
-    return failNull("grid");
-  if (num_buffers && !buffers)
-    return failNull("buffers");
-  if (push_bytes && !push)
-    return failNull("push");
-  return guarded([&] {
-    return kernel->kernel.run(grid, buffers, num_buffers, push, push_bytes);
-  });
 }

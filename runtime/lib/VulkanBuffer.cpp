@@ -15,10 +15,10 @@
 
 using namespace posenc::runtime;
 
-/// A kernel may read its buffers by vectors of this size.
-static constexpr uint64_t granule = 16;
+/// Kernels access buffers in vectors of this size, in bytes.
+static constexpr uint64_t alignment = 16;
 
-/// What is copied at a time through memory that the host can see.
+/// The size of the host buffer for copies to and from unmapped memory.
 static constexpr uint64_t stagingBytes = uint64_t(16) << 20;
 
 posenc_status VulkanBuffer::allocate(const VkMemoryRequirements &requirements,
@@ -40,7 +40,7 @@ posenc_status VulkanBuffer::allocate(const VkMemoryRequirements &requirements,
   return failVulkan(result, "vkAllocateMemory");
 }
 
-posenc_status VulkanBuffer::create(uint64_t bytes, Place place) {
+posenc_status VulkanBuffer::create(uint64_t bytes, Location location) {
   const posenc_vulkan_facts &facts = device->facts();
   if (bytes > facts.max_buffer_bytes)
     return fail(POSENC_UNSUPPORTED,
@@ -48,7 +48,8 @@ posenc_status VulkanBuffer::create(uint64_t bytes, Place place) {
                 facts.name, bytes, facts.max_buffer_bytes);
   VkBufferCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  info.size = std::max(granule, (bytes + granule - 1) / granule * granule);
+  info.size =
+      std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
   info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
@@ -61,15 +62,15 @@ posenc_status VulkanBuffer::create(uint64_t bytes, Place place) {
   VkMemoryRequirements requirements{};
   device->vk.GetBufferMemoryRequirements(device->handle, handle, &requirements);
 
-  // In order of preference. The window through which the host sees a device's
-  // memory may be small: what does not fit goes without.
+  // In order of preference. The part of device memory that the host can access
+  // may be small; a buffer that does not fit there is not mapped.
   constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                                   visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
   static constexpr VkMemoryPropertyFlags onDevice[] = {local | visible, local,
                                                        visible},
                                          onHost[] = {visible};
   const VkMemoryPropertyFlags *begin = onDevice, *end = std::end(onDevice);
-  if (place == Place::Host) {
+  if (location == Location::Host) {
     begin = onHost;
     end = std::end(onHost);
   }
@@ -86,7 +87,7 @@ posenc_status VulkanBuffer::create(uint64_t bytes, Place place) {
   result = device->vk.BindBufferMemory(device->handle, handle, memory, 0);
   if (result != VK_SUCCESS)
     return failVulkan(result, "vkBindBufferMemory");
-  if (flags & visible && place != Place::Invisible) {
+  if (flags & visible && location != Location::DeviceUnmapped) {
     void *address = nullptr;
     result = device->vk.MapMemory(device->handle, memory, 0, VK_WHOLE_SIZE, 0,
                                   &address);
@@ -99,7 +100,7 @@ posenc_status VulkanBuffer::create(uint64_t bytes, Place place) {
 }
 
 VulkanBuffer::~VulkanBuffer() {
-  // Memory that is freed is unmapped.
+  // vkFreeMemory() also unmaps.
   device->vk.DestroyBuffer(device->handle, handle, nullptr);
   device->vk.FreeMemory(device->handle, memory, nullptr);
 }
@@ -166,7 +167,7 @@ posenc_status VulkanBuffer::upload(uint64_t offset, const void *data,
   }
   VulkanBuffer staging(device);
   if (posenc_status status =
-          staging.create(std::min(bytes, stagingBytes), Place::Host))
+          staging.create(std::min(bytes, stagingBytes), Location::Host))
     return status;
   auto from = static_cast<const char *>(data);
   for (uint64_t done = 0; done < bytes; done += staging.size) {
@@ -194,7 +195,7 @@ posenc_status VulkanBuffer::download(uint64_t offset, void *data,
   }
   VulkanBuffer staging(device);
   if (posenc_status status =
-          staging.create(std::min(bytes, stagingBytes), Place::Host))
+          staging.create(std::min(bytes, stagingBytes), Location::Host))
     return status;
   auto to = static_cast<char *>(data);
   for (uint64_t done = 0; done < bytes; done += staging.size) {

@@ -13,7 +13,7 @@
 
 namespace posenc::runtime {
 
-/// A buffer with memory of its own, mapped where the host can see it.
+/// A storage buffer and its memory, which is mapped if the host can access it.
 class VulkanBuffer {
 public:
   explicit VulkanBuffer(std::shared_ptr<VulkanDevice> device)
@@ -22,20 +22,21 @@ public:
   VulkanBuffer(const VulkanBuffer &) = delete;
   VulkanBuffer &operator=(const VulkanBuffer &) = delete;
 
-  /// Where the memory may be.
-  enum class Place {
-    Device,    ///< the device's own, mapped if that is possible
-    Invisible, ///< as if it never were: for tests on devices where it always is
-    Host,      ///< what copies go through
+  enum class Location {
+    Device,         ///< device memory, mapped if possible
+    DeviceUnmapped, ///< device memory that is never mapped, for tests
+    Host,           ///< host memory, for copies to and from unmapped memory
   };
-  posenc_status create(uint64_t bytes, Place place = Place::Device);
+  /// Errors: UNSUPPORTED (more than max_buffer_bytes), OUT_OF_MEMORY.
+  posenc_status create(uint64_t bytes, Location location = Location::Device);
 
+  /// Copies `bytes` bytes, `offset` bytes after the beginning of the buffer.
   posenc_status upload(uint64_t offset, const void *data, uint64_t bytes);
   posenc_status download(uint64_t offset, void *data, uint64_t bytes) const;
 
   const std::shared_ptr<VulkanDevice> device;
   VkBuffer handle = VK_NULL_HANDLE;
-  uint64_t size = 0; ///< as asked for; what is allocated is a little more
+  uint64_t size = 0; ///< in bytes, as requested; the allocation is rounded up
 
 private:
   posenc_status allocate(const VkMemoryRequirements &requirements,

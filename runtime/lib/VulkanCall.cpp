@@ -38,13 +38,13 @@ void posenc_vulkan_destroy_program(posenc_vulkan_program *program) {
 
 posenc_status posenc_vulkan_configure_program(posenc_vulkan_program *program,
                                               posenc_vulkan_observer observer,
-                                              void *ctx, uint32_t most_blocks) {
+                                              void *ctx, uint32_t max_blocks) {
   if (!program)
     return fail(POSENC_INVALID_ARGUMENT,
                 "posenc_vulkan_configure_program: no program");
   program->observer = observer;
-  program->observed = ctx;
-  program->mostBlocks = most_blocks;
+  program->observerContext = ctx;
+  program->maxBlocks = max_blocks;
   return POSENC_OK;
 }
 
@@ -62,7 +62,7 @@ posenc_status posenc_vulkan_launch(posenc_vulkan_program *program,
   if (function->library != &program->library)
     return fail(POSENC_INVALID_ARGUMENT, "%s: a function of another library",
                 function->name.c_str());
-  if (!function->vulkan)
+  if (!function->vulkanEntry)
     return failWithoutCode(*function);
   return guarded([&] {
     std::lock_guard<std::mutex> lock(program->mutex);
@@ -90,7 +90,8 @@ posenc_status VulkanPrograms::get(const posenc_library &library, uint32_t index,
   return POSENC_OK;
 }
 
-/// Copies, calls and copies back. The arguments are known to fit.
+/// Copies the inputs, calls the function and copies the outputs back. Binding
+/// has checked the arguments.
 static posenc_status runOnDevice(const posenc_function &function,
                                  posenc_vulkan_program &program,
                                  const posenc_value *inputs,
@@ -120,7 +121,7 @@ static posenc_status runOnDevice(const posenc_function &function,
     if (!tensorBytes(argument.dtype, tensor.shape, tensor.rank, bytes) ||
         bytes == 0 || argument.isShapeOnly)
       continue;
-    // What has the same data was checked to be in place.
+    // Binding has checked that tensors with the same data are in place.
     for (size_t j = 0; j < i && !arguments[i].buffer; ++j)
       if (buffers[j] && getValue(j).tensor.data == tensor.data &&
           buffers[j]->buffer.size == bytes)
@@ -157,7 +158,7 @@ posenc_status posenc_vulkan_call(const posenc_function *function,
   if (posenc_status status =
           binding.bindAll(inputs, num_inputs, outputs, num_outputs))
     return status;
-  if (!function->vulkan)
+  if (!function->vulkanEntry)
     return failWithoutCode(*function);
   return guarded([&] {
     posenc_vulkan_program *program;

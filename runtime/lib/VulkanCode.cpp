@@ -14,16 +14,16 @@ using namespace posenc::runtime;
 
 static constexpr uint32_t magic = 0x564e5350, version = 1;
 
-/// No real kernel comes near these.
+/// The longest name and the most arguments of a kernel.
 static constexpr uint32_t maxName = 4096, maxArguments = 4096;
 
 namespace {
-/// Takes words from the front of what there is.
+/// Consumes words from the front of a sequence.
 class Reader {
 public:
   Reader(const uint32_t *words, size_t count) : words(words), left(count) {}
 
-  /// Null if there are not so many.
+  /// Returns the next `count` words, or null if fewer are left.
   const uint32_t *take(uint64_t count) {
     if (count > left)
       return nullptr;
@@ -32,8 +32,8 @@ public:
     left -= count;
     return result;
   }
-  bool takeText(uint32_t length, uint32_t most, std::string &out) {
-    const uint32_t *at = length <= most ? take((length + 3) / 4) : nullptr;
+  bool takeText(uint32_t length, uint32_t maxLength, std::string &out) {
+    const uint32_t *at = length <= maxLength ? take((length + 3) / 4) : nullptr;
     if (at)
       out.assign(reinterpret_cast<const char *>(at), length);
     return at;
@@ -52,7 +52,7 @@ static bool readKernel(Reader &reader, VulkanCode &code) {
   if (!sizes || !reader.takeText(sizes[0], maxName, name) ||
       !reader.takeText(sizes[1], maxArguments, arguments))
     return false;
-  // Names end up in messages and in calls of the driver.
+  // Names are part of error texts and are passed to the driver.
   for (unsigned char c : name)
     if (c < 0x20 || c >= 0x7F)
       return false;
@@ -87,7 +87,7 @@ bool VulkanCode::read(const uint32_t *words, size_t numWords,
     error += "damaged: their checksum is wrong";
     return false;
   }
-  // Whoever has made the sum may still have written anything.
+  // The counts are checked, too: FNV-1a only detects accidental damage.
   *this = {};
   numSpirvWords = head[4];
   numConstants = head[5];

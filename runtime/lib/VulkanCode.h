@@ -16,17 +16,19 @@
 
 namespace posenc::runtime {
 
-/// What posenc-compile keeps in a library, in the form that its SpirvCode.h
-/// describes. Points into the library.
+/// The kernels for Vulkan of a library, in the format that the compiler's
+/// include/posenc/Target/SpirvCode.h defines. The pointers point into the
+/// library.
 struct VulkanCode {
   const uint32_t *spirv = nullptr, *constants = nullptr;
   size_t numSpirvWords = 0, numConstants = 0;
-  /// The arguments of each kernel as the host passes them: '1', '2', '4' and
-  /// '8' are tensors of elements of so many bytes, 'i' is an index, 'w' has 32
-  /// bits and 'd' has 64.
+  /// The arguments of each kernel, by its name, in the order in which the host
+  /// passes them: '1', '2', '4' and '8' are tensors with elements of that many
+  /// bytes, 'i' is an index, 'w' a scalar of 32 bits and 'd' one of 64.
   std::map<std::string, std::string> kernels;
 
-  /// Reads words that may be damaged. False with a text where they are.
+  /// Reads `numWords` 32-bit words and verifies their checksum. Returns false
+  /// and sets `error` if they are damaged or of another version.
   bool read(const uint32_t *words, size_t numWords, std::string &error);
 };
 

@@ -91,8 +91,7 @@ posenc_status VulkanDevice::create(VkPhysicalDevice physical) {
 VulkanDevice::~VulkanDevice() {
   if (!handle)
     return;
-  // Handles of nothing are allowed. What is missing is known to be the case
-  // only when the device itself could not be set up.
+  // Null handles are allowed. A function is missing if create() failed.
   if (vk.DestroyFence)
     vk.DestroyFence(handle, fence, nullptr);
   if (vk.DestroyCommandPool)
@@ -132,8 +131,9 @@ posenc_status VulkanDevice::begin() {
 }
 
 posenc_status VulkanDevice::submit() {
-  // What the host wrote is visible from the submission on; what the device
-  // writes is made visible to the host here, and to later submissions.
+  // A submission makes the writes of the host visible to the device. The
+  // barrier makes the writes of the device visible to the host and to later
+  // submissions.
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask =
@@ -158,7 +158,7 @@ posenc_status VulkanDevice::submit() {
   if (result == VK_SUCCESS) {
     what = "vkWaitForFences";
     result = vk.WaitForFences(handle, 1, &fence, VK_TRUE, UINT64_MAX);
-    // Without the fence nobody knows what still runs.
+    // The commands may still run, so nothing else may use the command buffer.
     if (result != VK_SUCCESS)
       lost = true;
   }

@@ -16,8 +16,8 @@
 
 namespace posenc::runtime {
 
-/// A device with one queue, and what its calls share. All that is made from it
-/// holds a reference.
+/// An open device with one queue and one command buffer, which all calls share.
+/// Buffers, modules and kernels of the device keep it alive.
 class VulkanDevice {
 public:
   VulkanDevice() = default;
@@ -29,14 +29,14 @@ public:
 
   const posenc_vulkan_facts &facts() const { return known; }
 
-  /// A type of memory among those in the mask `types` with all of `wanted`;
-  /// false where there is none.
+  /// Sets `index` to a memory type in the bit mask `types` that has all flags
+  /// of `wanted`. Returns false if there is none.
   bool findMemoryType(uint32_t types, VkMemoryPropertyFlags wanted,
                       uint32_t &index) const;
   bool isCoherent(uint32_t memoryType) const;
 
-  /// Records commands through `record(VkCommandBuffer)`, runs them and waits.
-  /// Other threads wait for their turn.
+  /// Records commands with `record(VkCommandBuffer)`, runs them and waits until
+  /// they are done. Calls of several threads run one after the other.
   template <typename Record> posenc_status run(Record record) {
     std::lock_guard<std::mutex> lock(mutex);
     if (posenc_status status = begin())
@@ -48,7 +48,7 @@ public:
   std::shared_ptr<VulkanInstance> instance;
   VkDevice handle = VK_NULL_HANDLE;
   VulkanFunctions vk;
-  /// Held while anything that the calls share is in use.
+  /// Guards the queue, the command buffer and the fence.
   std::mutex mutex;
 
 private:

@@ -1,4 +1,4 @@
-//===- VulkanFacts.cpp - What a Vulkan device can do ------------*- C++ -*-===//
+//===- VulkanFacts.cpp - The properties of a Vulkan device ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ VulkanFeatures::VulkanFeatures() {
 
 void VulkanFeatures::query(const VulkanInstance &instance,
                            VkPhysicalDevice physical, uint32_t apiVersion) {
-  // Vulkan 1.1 knows the last two as extensions only.
+  // The last two structs are extensions in Vulkan 1.1.
   storage16.pNext = apiVersion >= VK_API_VERSION_1_2 ? &storage8 : nullptr;
   instance.GetPhysicalDeviceFeatures2(physical, &core);
   VkPhysicalDeviceFeatures used{};

@@ -1,4 +1,4 @@
-//===- VulkanFacts.h - What a Vulkan device can do --------------*- C++ -*-===//
+//===- VulkanFacts.h - The properties of a Vulkan device --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,13 +14,15 @@
 
 namespace posenc::runtime {
 
-/// The features that kernels may use, as a chain that Vulkan reads and writes.
+/// The features that kernels may use, as the pNext chain of Vulkan structs that
+/// queries a device and enables them.
 struct VulkanFeatures {
   VulkanFeatures();
   VulkanFeatures(const VulkanFeatures &) = delete;
   VulkanFeatures &operator=(const VulkanFeatures &) = delete;
 
-  /// Asks for what a device of version `apiVersion` has, and drops all else.
+  /// Queries the features of a device of Vulkan version `apiVersion`, and
+  /// clears those that kernels do not use.
   void query(const VulkanInstance &instance, VkPhysicalDevice physical,
              uint32_t apiVersion);
 
@@ -30,13 +32,14 @@ struct VulkanFeatures {
   VkPhysicalDeviceShaderFloat16Int8Features small{};
 };
 
-/// UNSUPPORTED for a device older than Vulkan 1.1.
+/// Queries the features and the properties of a device. Errors: UNSUPPORTED
+/// (the device is older than Vulkan 1.1).
 posenc_status getVulkanFacts(const VulkanInstance &instance,
                              VkPhysicalDevice physical,
                              VulkanFeatures &features,
                              posenc_vulkan_facts &facts);
 
-/// The device at `index`; NOT_FOUND with a text that says how many there are.
+/// Finds the device at `index`. Errors: NOT_FOUND, OUT_OF_MEMORY.
 posenc_status findVulkanDevice(const VulkanInstance &instance, uint32_t index,
                                VkPhysicalDevice &out);
 

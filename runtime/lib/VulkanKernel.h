@@ -14,11 +14,11 @@
 
 namespace posenc::runtime {
 
-/// UNSUPPORTED with a text if a device lacks what the module asks for.
+/// UNSUPPORTED if the device lacks a capability that the module declares.
 posenc_status checkCapabilities(const SpirvModule &spirv,
                                 const posenc_vulkan_facts &facts);
 
-/// A module whose form has been checked, and that the device can run.
+/// A SPIR-V module on a device.
 class VulkanModule {
 public:
   explicit VulkanModule(std::shared_ptr<VulkanDevice> device)
@@ -27,6 +27,9 @@ public:
   VulkanModule(const VulkanModule &) = delete;
   VulkanModule &operator=(const VulkanModule &) = delete;
 
+  /// Errors: BAD_LIBRARY (not SPIR-V, or damaged), UNSUPPORTED (a version or
+  /// capability that the device lacks), OUT_OF_MEMORY. The driver trusts the
+  /// module, so it must come from a VulkanCode whose checksum was verified.
   posenc_status create(const uint32_t *words, size_t numWords);
 
   const std::shared_ptr<VulkanDevice> device;
@@ -34,7 +37,7 @@ public:
   VkShaderModule handle = VK_NULL_HANDLE;
 };
 
-/// An entry point as a pipeline, with the descriptor set of its runs.
+/// The compute pipeline of an entry point, and the descriptor set of its runs.
 class VulkanKernel {
 public:
   explicit VulkanKernel(std::shared_ptr<VulkanDevice> device)
@@ -43,16 +46,24 @@ public:
   VulkanKernel(const VulkanKernel &) = delete;
   VulkanKernel &operator=(const VulkanKernel &) = delete;
 
+  /// Compiles the entry point `name`, which takes `numBuffers` storage buffers
+  /// (descriptor set 0, bindings from 0 on) and `pushBytes` of push constants.
+  /// Errors: NOT_FOUND (no such entry point), UNSUPPORTED (beyond a limit of
+  /// the device), OUT_OF_MEMORY, KERNEL_FAILED (the driver cannot compile it).
   posenc_status create(const VulkanModule &module, const char *name,
                        uint32_t numBuffers, uint32_t pushBytes);
-  posenc_status run(const uint32_t grid[3],
-                    posenc_vulkan_buffer *const *buffers, uint32_t numBuffers,
-                    const void *push, uint32_t pushBytes);
+
+  /// Runs `numWorkgroups` workgroups along x, at most max_grid[0], and waits
+  /// until they are done. `buffers` are as many buffers of this device as the
+  /// kernel takes, `push` its push constants. Errors: OUT_OF_MEMORY,
+  /// KERNEL_FAILED (the device was lost).
+  posenc_status run(uint32_t numWorkgroups,
+                    posenc_vulkan_buffer *const *buffers, const void *push);
 
   const std::shared_ptr<VulkanDevice> device;
 
 private:
-  posenc_status check(const SpirvKernel &kernel) const;
+  posenc_status checkLimits(const SpirvModule::Kernel &kernel) const;
   posenc_status createLayout();
   posenc_status createDescriptors();
 
@@ -65,19 +76,5 @@ private:
 };
 
 } // namespace posenc::runtime
-
-struct posenc_vulkan_module {
-  explicit posenc_vulkan_module(
-      std::shared_ptr<posenc::runtime::VulkanDevice> device)
-      : module(std::move(device)) {}
-  posenc::runtime::VulkanModule module;
-};
-
-struct posenc_vulkan_kernel {
-  explicit posenc_vulkan_kernel(
-      std::shared_ptr<posenc::runtime::VulkanDevice> device)
-      : kernel(std::move(device)) {}
-  posenc::runtime::VulkanKernel kernel;
-};
 
 #endif // POSENC_RUNTIME_LIB_VULKANKERNEL_H

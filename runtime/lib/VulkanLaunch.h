@@ -18,10 +18,10 @@ struct posenc_vulkan_program {
                         const posenc_library &library);
   posenc_status create();
 
-  /// Compiled by the driver when it is launched first.
+  /// The driver compiles a kernel before its first launch.
   struct Kernel {
-    std::string arguments;
-    bool isPushed = false;
+    std::string arguments; ///< as in VulkanCode
+    bool usesPush = false; ///< whether its words fit in push constants
     std::unique_ptr<posenc::runtime::VulkanKernel> kernel;
   };
   posenc_status compile(const char *name, Kernel &entry);
@@ -29,20 +29,19 @@ struct posenc_vulkan_program {
   const posenc_library &library;
   posenc::runtime::VulkanModule module;
   const std::shared_ptr<posenc::runtime::VulkanDevice> device;
-  /// What tensors without elements have.
-  std::unique_ptr<posenc_vulkan_buffer> nothing;
-  std::unique_ptr<posenc_vulkan_buffer> constants;
+  /// Bound for tensors without elements, since a binding needs a buffer.
+  std::unique_ptr<posenc_vulkan_buffer> emptyBuffer;
+  std::unique_ptr<posenc_vulkan_buffer> constants; ///< null if there are none
   std::map<std::string, Kernel> kernels;
   posenc_vulkan_observer observer = nullptr;
-  void *observed = nullptr;
-  uint32_t mostBlocks = 0;
-  /// Calls take turns.
-  std::mutex mutex;
+  void *observerContext = nullptr;
+  uint32_t maxBlocks = 0; ///< workgroups per dispatch; 0 for the device's limit
+  std::mutex mutex;       ///< held during a call of a function
 };
 
 namespace posenc::runtime {
 
-/// A call on the way.
+/// One call of a function.
 class VulkanLaunch {
 public:
   explicit VulkanLaunch(posenc_vulkan_program &program) : program(program) {}
@@ -51,8 +50,11 @@ public:
                      const posenc_vulkan_argument *arguments, size_t count);
 
 private:
+  /// Sets `address` to the made-up address of the beginning of a buffer.
   posenc_status addBuffer(posenc_vulkan_buffer *buffer, uint64_t &address);
+  /// Appends an index, which must fit in 32 bits, to `words`.
   posenc_status addIndex(const char *kernel, int64_t value);
+  /// Sets `words` and `kernelBuffers` to the arguments of a kernel.
   posenc_status addParameters(const char *kernel, const std::string &letters,
                               void *const *parameters);
   posenc_status launch(const char *kernel, int64_t blocks,
@@ -61,14 +63,15 @@ private:
   posenc_status allocate(int64_t bytes, uint64_t &address);
 
   posenc_vulkan_program &program;
-  /// What the function asks for until it ends.
-  std::vector<std::unique_ptr<posenc_vulkan_buffer>> own;
-  /// Of all tensors; their addresses have the numbers, from 1 on.
+  /// The memory that the function allocates, released at the end of the call.
+  std::vector<std::unique_ptr<posenc_vulkan_buffer>> temporaries;
+  /// All buffers of the call; addresses have the index in this list plus 1.
   std::vector<posenc_vulkan_buffer *> buffers;
-  /// Of the launch on the way.
-  std::vector<posenc_vulkan_buffer *> given;
+  /// The bindings of the kernel that is being launched.
+  std::vector<posenc_vulkan_buffer *> kernelBuffers;
+  /// Its other arguments; the first word is the number of the first workgroup.
   std::vector<uint32_t> words;
-  /// What a launch has failed with.
+  /// The status of the last launch or allocation.
   posenc_status status = POSENC_OK;
 };
 

@@ -55,7 +55,7 @@ posenc_status posenc::runtime::failVulkan(VkResult result, const char *what) {
 
 posenc_status VulkanInstance::create(const char *library,
                                      std::shared_ptr<VulkanInstance> &out) {
-  // Never closed: drivers leave threads and thread-local data behind.
+  // Never closed, since drivers leave threads and thread-local data behind.
   void *loader = ::dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!loader) {
     const char *reason = ::dlerror();
@@ -72,7 +72,7 @@ posenc_status VulkanInstance::create(const char *library,
     enumerateVersion = reinterpret_cast<PFN_vkEnumerateInstanceVersion>(
         getProcAddr(nullptr, "vkEnumerateInstanceVersion"));
   }
-  // Vulkan 1.0 has no such function.
+  // Vulkan 1.0 has no vkEnumerateInstanceVersion().
   if (!createInstance || !enumerateVersion)
     return fail(POSENC_UNSUPPORTED, "%s: not a loader of Vulkan 1.1 or later",
                 library);
@@ -88,7 +88,7 @@ posenc_status VulkanInstance::create(const char *library,
   VkResult result = createInstance(&info, nullptr, &instance->handle);
   if (result != VK_SUCCESS)
     instance->handle = VK_NULL_HANDLE;
-  // What the loader says that has found no driver: there are no devices.
+  // The loader found no driver: there are no devices.
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     out = std::move(instance);
     return POSENC_OK;
@@ -116,7 +116,7 @@ VulkanInstance::listDevices(std::vector<VkPhysicalDevice> &devices) const {
   if (!handle)
     return POSENC_OK;
   VkResult result = VK_INCOMPLETE;
-  // A device may appear between the two calls.
+  // VK_INCOMPLETE: a device appeared between the two calls.
   while (result == VK_INCOMPLETE) {
     uint32_t count = 0;
     result = EnumeratePhysicalDevices(handle, &count, nullptr);
@@ -126,7 +126,7 @@ VulkanInstance::listDevices(std::vector<VkPhysicalDevice> &devices) const {
     }
     devices.resize(count);
   }
-  // Drivers, but none that works.
+  // The loader found drivers, but none of them works: there are no devices.
   if (result == VK_ERROR_INITIALIZATION_FAILED) {
     devices.clear();
     return POSENC_OK;

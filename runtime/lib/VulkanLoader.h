@@ -19,7 +19,8 @@
 
 namespace posenc::runtime {
 
-/// The functions that are used, by what they are asked of.
+/// The functions of Vulkan that the runtime calls: those that
+/// vkGetInstanceProcAddr and those that vkGetDeviceProcAddr looks up.
 #define POSENC_VULKAN_INSTANCE_FUNCTIONS(F)                                    \
   F(DestroyInstance)                                                           \
   F(EnumeratePhysicalDevices)                                                  \
@@ -73,18 +74,21 @@ namespace posenc::runtime {
   F(CmdPipelineBarrier)                                                        \
   F(QueueSubmit)
 
-/// An instance and its functions; calls are written `instance.CreateDevice()`.
+/// An instance and its functions, called as `instance.CreateDevice()`.
 struct VulkanInstance {
   VulkanInstance() = default;
   ~VulkanInstance();
   VulkanInstance(const VulkanInstance &) = delete;
   VulkanInstance &operator=(const VulkanInstance &) = delete;
 
-  /// Opens the loader `library` and makes an instance; one with a null handle
-  /// where there is no driver.
+  /// Opens the Vulkan loader `library` and creates an instance. Its handle is
+  /// null on a system without a driver. Errors: NOT_FOUND (no loader),
+  /// UNSUPPORTED (older than Vulkan 1.1, or it cannot be initialized),
+  /// OUT_OF_MEMORY.
   static posenc_status create(const char *library,
                               std::shared_ptr<VulkanInstance> &out);
 
+  /// Sets `devices` to the devices of all drivers.
   posenc_status listDevices(std::vector<VkPhysicalDevice> &devices) const;
 
   VkInstance handle = VK_NULL_HANDLE;
@@ -93,7 +97,7 @@ struct VulkanInstance {
 #undef POSENC_MEMBER
 };
 
-/// The functions of a device.
+/// The functions of a device, called as `vk.CreateBuffer()`.
 struct VulkanFunctions {
   posenc_status load(const VulkanInstance &instance, VkDevice device);
 
@@ -102,10 +106,11 @@ struct VulkanFunctions {
 #undef POSENC_MEMBER
 };
 
-/// The name of the loader.
+/// The file name of the system's Vulkan loader.
 extern const char *const vulkanLibrary;
 
-/// Sets the error text for a failed call `what`, and returns its status.
+/// Sets the error text for the Vulkan function `what`, which returned `result`,
+/// and returns the status for it.
 posenc_status failVulkan(VkResult result, const char *what);
 
 } // namespace posenc::runtime

@@ -12,7 +12,8 @@
 using namespace posenc::runtime;
 
 namespace {
-/// A capability, and the fact that a device has it; none for what all have.
+/// A SPIR-V capability and the flag of devices that support it; null if all
+/// devices do.
 struct Capability {
   uint32_t number;
   const char *name;
@@ -60,7 +61,7 @@ posenc_status VulkanModule::create(const uint32_t *words, size_t numWords) {
   std::string error;
   if (!spirv.read(words, numWords, error))
     return fail(POSENC_BAD_LIBRARY, "%s", error.c_str());
-  // All that Vulkan 1.1 is required to know.
+  // The versions that Vulkan 1.1 must support.
   if (spirv.version < 0x10000 || spirv.version > 0x10300)
     return fail(POSENC_UNSUPPORTED, "SPIR-V of the version %u.%u",
                 spirv.version >> 16, spirv.version >> 8 & 0xff);

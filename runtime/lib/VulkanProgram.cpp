@@ -1,4 +1,4 @@
-//===- VulkanProgram.cpp - A library's functions on Vulkan ------*- C++ -*-===//
+//===- VulkanProgram.cpp - The programs of a library on Vulkan --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,16 +21,18 @@
 
 using namespace posenc::runtime;
 
-/// Bits of an address within a buffer.
-static constexpr int kPlaceBits = 40;
+/// The lower bits of an address are the offset in a buffer, in bytes.
+static constexpr int kOffsetBits = 40;
 
-/// More words than this are in a buffer (SpirvKernels.h of posenc-compile).
-static constexpr size_t kMostPushWords = 32;
+/// More words than this are passed in a buffer. Every device has 128 bytes of
+/// push constants. The compiler's SpirvKernels.h defines the same limit.
+static constexpr size_t kMaxPushWords = 32;
 
 posenc_vulkan_program::posenc_vulkan_program(
     std::shared_ptr<VulkanDevice> device, const posenc_library &library)
     : library(library), module(device), device(std::move(device)) {}
 
+/// Creates a buffer that contains `words`.
 static posenc_status makeBuffer(const std::shared_ptr<VulkanDevice> &device,
                                 const uint32_t *words, size_t numWords,
                                 std::unique_ptr<posenc_vulkan_buffer> &out) {
@@ -64,9 +66,8 @@ posenc_status posenc_vulkan_program::create() {
     if (posenc_status status =
             makeBuffer(device, code.constants, code.numConstants, constants))
       return status;
-  // A binding needs a buffer, also where nothing of it is read.
   constexpr uint32_t zeros[4] = {};
-  return makeBuffer(device, zeros, std::size(zeros), nothing);
+  return makeBuffer(device, zeros, std::size(zeros), emptyBuffer);
 }
 
 posenc_status posenc_vulkan_program::compile(const char *name, Kernel &entry) {
@@ -75,12 +76,12 @@ posenc_status posenc_vulkan_program::compile(const char *name, Kernel &entry) {
     numBuffers += letter >= '1' && letter <= '8';
     numWords += letter == 'd' ? 2 : 1;
   }
-  entry.isPushed = numWords <= kMostPushWords;
-  numBuffers += !entry.isPushed;
+  entry.usesPush = numWords <= kMaxPushWords;
+  numBuffers += !entry.usesPush;
   auto made = std::make_unique<VulkanKernel>(device);
   posenc_status status =
       made->create(module, name, static_cast<uint32_t>(numBuffers),
-                   entry.isPushed ? static_cast<uint32_t>(4 * numWords) : 0);
+                   entry.usesPush ? static_cast<uint32_t>(4 * numWords) : 0);
   if (!status)
     entry.kernel = std::move(made);
   return status;
@@ -105,7 +106,7 @@ posenc_status VulkanLaunch::addParameters(const char *kernel,
                                           void *const *parameters) {
   auto next = [&] { return *static_cast<const int64_t *>(*parameters++); };
   words.assign(1, 0);
-  given.clear();
+  kernelBuffers.clear();
   for (char letter : letters) {
     int64_t value = next();
     posenc_status status = POSENC_OK;
@@ -116,26 +117,30 @@ posenc_status VulkanLaunch::addParameters(const char *kernel,
       if (letter == 'd')
         words.push_back(static_cast<uint32_t>(value >> 32));
     } else {
-      // A memref: an address twice, an offset, a size and a stride.
+      // A memref of rank 1: the address twice, the offset, the size, the
+      // stride.
       next();
       int64_t offset = next();
       next();
       next();
-      size_t number = static_cast<uint64_t>(value) >> kPlaceBits;
+      size_t number = static_cast<uint64_t>(value) >> kOffsetBits;
       if (number > buffers.size())
-        return fail(POSENC_KERNEL_FAILED, "%s: the address of no tensor",
-                    kernel);
-      given.push_back(number ? buffers[number - 1] : program.nothing.get());
-      int64_t place = value & ((int64_t(1) << kPlaceBits) - 1);
+        return fail(POSENC_KERNEL_FAILED,
+                    "%s: an address that belongs to no buffer", kernel);
+      kernelBuffers.push_back(number ? buffers[number - 1]
+                                     : program.emptyBuffer.get());
+      int64_t byteOffset = value & ((int64_t(1) << kOffsetBits) - 1);
       int64_t bytes = letter - '0';
-      status = addIndex(kernel, place / bytes + offset);
-      // That the elements of a view have indices was checked.
-      bool isOwn = std::any_of(own.begin(), own.end(), [&](const auto &buffer) {
-        return buffer.get() == given.back();
-      });
-      if (!status && isOwn && given.back()->buffer.size / bytes > INT32_MAX)
+      status = addIndex(kernel, byteOffset / bytes + offset);
+      // checkView() has checked the indices of tensors of the caller.
+      bool isTemporary = std::any_of(
+          temporaries.begin(), temporaries.end(), [&](const auto &buffer) {
+            return buffer.get() == kernelBuffers.back();
+          });
+      if (!status && isTemporary &&
+          kernelBuffers.back()->buffer.size / bytes > INT32_MAX)
         return fail(POSENC_UNSUPPORTED,
-                    "%s: what is between operations is too large for a Vulkan "
+                    "%s: an intermediate tensor is too large for a Vulkan "
                     "kernel, whose indices have 32 bits",
                     kernel);
     }
@@ -157,36 +162,36 @@ posenc_status VulkanLaunch::launch(const char *name, int64_t blocks,
   if (posenc_status status = addParameters(name, entry.arguments, parameters))
     return status;
   if (program.observer)
-    program.observer(program.observed, name, blocks);
+    program.observer(program.observerContext, name, blocks);
   if (program.constants)
-    given.push_back(program.constants.get());
+    kernelBuffers.push_back(program.constants.get());
   std::unique_ptr<posenc_vulkan_buffer> wordBuffer;
-  if (!entry.isPushed) {
+  if (!entry.usesPush) {
     if (posenc_status status =
             makeBuffer(program.device, words.data(), words.size(), wordBuffer))
       return status;
-    given.push_back(wordBuffer.get());
+    kernelBuffers.push_back(wordBuffer.get());
   }
-  int64_t most = program.device->facts().max_grid[0];
-  if (program.mostBlocks)
-    most = std::min<int64_t>(most, program.mostBlocks);
-  for (int64_t first = 0; first < blocks; first += most) {
+  int64_t maxBlocks = program.device->facts().max_grid[0];
+  if (program.maxBlocks)
+    maxBlocks = std::min<int64_t>(maxBlocks, program.maxBlocks);
+  for (int64_t first = 0; first < blocks; first += maxBlocks) {
     words[0] = static_cast<uint32_t>(first);
     if (wordBuffer)
       if (posenc_status status = wordBuffer->buffer.upload(0, words.data(), 4))
         return status;
-    uint32_t grid[3] = {static_cast<uint32_t>(std::min(most, blocks - first)),
-                        1, 1};
+    auto numWorkgroups =
+        static_cast<uint32_t>(std::min(maxBlocks, blocks - first));
     if (posenc_status status = entry.kernel->run(
-            grid, given.data(), static_cast<uint32_t>(given.size()),
-            words.data(),
-            entry.isPushed ? static_cast<uint32_t>(4 * words.size()) : 0))
+            numWorkgroups, kernelBuffers.data(), words.data()))
       return status;
   }
   return POSENC_OK;
 }
 
-/// That the elements of a view are in its buffer, which no driver looks at.
+/// Checks that all elements of a view are in its buffer, which drivers do not
+/// check, and that their indices fit in 32 bits. `element` is the size of an
+/// element in bytes.
 static posenc_status checkView(const posenc_function &function,
                                const posenc_argument &argument,
                                const posenc_vulkan_argument &view,
@@ -196,28 +201,28 @@ static posenc_status checkView(const posenc_function &function,
       (view.rank > 0 && !view.shape))
     return fail(POSENC_INVALID_ARGUMENT, "%s: '%s' has no shape", text[0],
                 text[1]);
-  // Negative ones are for the entry to refuse.
+  // The entry point refuses negative sizes.
   for (int32_t dim = 0; dim < view.rank; ++dim)
     if (view.shape[dim] <= 0)
       return POSENC_OK;
   if (argument.isShapeOnly)
     return POSENC_OK;
-  // In elements.
+  // Elements before and after the one at index 0.
   using Wide = __int128;
-  constexpr Wide most = INT64_MAX;
+  constexpr Wide limit = INT64_MAX;
   Wide first = 0, last = 0, stride = 1;
   bool fits = true;
   for (int32_t dim = view.rank; dim-- > 0 && fits;) {
     Wide size = view.shape[dim];
     Wide reach = (size - 1) * (view.strides ? view.strides[dim] : stride);
     (reach < 0 ? first : last) += reach;
-    stride = std::min(stride * size, most);
-    fits = last <= most && first >= -most;
+    stride = std::min(stride * size, limit);
+    fits = last <= limit && first >= -limit;
   }
   if (!view.buffer)
     return fail(POSENC_INVALID_ARGUMENT, "%s: the buffer of '%s' is NULL",
                 text[0], text[1]);
-  // What does not fit is no number of bytes.
+  // A view beyond int64_t is refused as one that begins before its buffer.
   Wide begin = fits ? view.offset + first * element : -1;
   Wide end = fits ? view.offset + (last + 1) * element : 0;
   if (begin < 0 || end > Wide(view.buffer->buffer.size))
@@ -238,12 +243,12 @@ posenc_status VulkanLaunch::addBuffer(posenc_vulkan_buffer *buffer,
   if (it == buffers.end()) {
     if (buffer->buffer.device != program.device)
       return fail(POSENC_INVALID_ARGUMENT, "a buffer is of another device");
-    if (buffer->buffer.size >> kPlaceBits)
+    if (buffer->buffer.size >> kOffsetBits)
       return fail(POSENC_UNSUPPORTED, "a buffer of %" PRIu64 " bytes",
                   buffer->buffer.size);
     it = buffers.insert(it, buffer);
   }
-  address = static_cast<uint64_t>(it - buffers.begin() + 1) << kPlaceBits;
+  address = static_cast<uint64_t>(it - buffers.begin() + 1) << kOffsetBits;
   return POSENC_OK;
 }
 
@@ -252,8 +257,8 @@ posenc_status VulkanLaunch::allocate(int64_t bytes, uint64_t &address) {
   posenc_status status = made->buffer.create(static_cast<uint64_t>(bytes));
   if (status)
     return status;
-  own.push_back(std::move(made));
-  return addBuffer(own.back().get(), address);
+  temporaries.push_back(std::move(made));
+  return addBuffer(temporaries.back().get(), address);
 }
 
 posenc_status VulkanLaunch::call(const posenc_function &function,
@@ -286,7 +291,7 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
     if (view.buffer && !argument.isShapeOnly)
       if (posenc_status status = addBuffer(view.buffer, address))
         return status;
-    tensors[i] = describe(argument, {nullptr, 0, view.rank, view.shape});
+    tensors[i] = toDlTensor(argument, {nullptr, 0, view.rank, view.shape});
     tensors[i].data = reinterpret_cast<void *>(address);
     tensors[i].byteOffset = view.offset;
     tensors[i].strides = view.strides;
@@ -311,11 +316,11 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
       }};
   char message[512] = "";
   if (function.workspace)
-    entryArguments.add(0); // only the CPU's code uses it
+    entryArguments.add(0); // only the CPU version uses the workspace
   entryArguments.add(toWord(&launcher));
   entryArguments.add(toWord(message));
   entryArguments.add(sizeof(message));
-  int32_t code = dispatch<int32_t>(function.vulkan, entryArguments);
+  int32_t code = dispatch<int32_t>(function.vulkanEntry, entryArguments);
   if (!code || status)
     return status;
   return fail(toStatus(code), "%s", *message ? message : function.name.c_str());

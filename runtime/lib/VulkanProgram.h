@@ -1,4 +1,4 @@
-//===- VulkanProgram.h - A library's functions on Vulkan --------*- C++ -*-===//
+//===- VulkanProgram.h - The programs of a library on Vulkan ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The host's part of a function runs on the CPU, as it does for any GPU, on
-// addresses that are none: they have the number of a buffer in their upper
-// bits. A launch finds its buffers by them.
+// The host code of a function, which allocates memory and launches kernels,
+// runs on the CPU, as for any GPU. Vulkan buffers have no addresses, so host
+// code gets made-up ones, with the number of a buffer in the upper bits and an
+// offset in the lower bits. The launch of a kernel translates them back to
+// buffers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,20 +27,25 @@ namespace posenc::runtime {
 
 class VulkanDevice;
 
-/// What a function's entry for Vulkan calls; as `struct Launcher` of the
-/// kernel support library (runtime/kernel/Vulkan.h).
+/// What the Vulkan entry point of a function calls. Has the layout of `struct
+/// Launcher` in runtime/kernel/Vulkan.h.
 struct VulkanLauncher {
   void *context;
+  /// Runs `kernel` in `blocks` workgroups and waits. `parameters` are pointers
+  /// to 64-bit arguments; a memref has five. Returns 0, or a nonzero status.
   int32_t (*launch)(void *context, const char *kernel, int64_t blocks,
                     void *const *parameters);
+  /// Returns the address of `bytes` bytes, released when the call ends; 0 on
+  /// failure.
   uint64_t (*allocate)(void *context, int64_t bytes);
 };
 
-/// The programs of a library, by the number of the device.
+/// The programs of a library, by the index of the device.
 class VulkanPrograms {
 public:
   VulkanPrograms();
   ~VulkanPrograms();
+  /// Returns the program for `device`; the first call opens the device.
   posenc_status get(const posenc_library &library, uint32_t device,
                     posenc_vulkan_program *&out) const;
 

@@ -93,7 +93,7 @@ private:
 
 Result hardware::measure(const Device &device, const posenc_function &function,
                          const Case &measured, const MeasureOptions &options) {
-  if (!function.cuda)
+  if (!function.cudaEntry)
     throw Failure(function.name + ": the library has no code for CUDA");
   Operands operands(device, function, measured);
   int graphLaunches = measured.isGraph ? options.graphLaunches : 0;

@@ -169,7 +169,7 @@ void Operands::launch(int copy) const {
                  uint64_t address) {
     posenc_tensor tensor = {reinterpret_cast<void *>(address), place.dtype,
                             int32_t(place.shape.size()), place.shape.data()};
-    tensors[count] = runtime::describe(argument, tensor);
+    tensors[count] = runtime::toDlTensor(argument, tensor);
     tensors[count].deviceType = runtime::kDlCuda;
     tensors[count].deviceId = device.index;
     tensors[count].strides = place.strides.data();
@@ -187,7 +187,8 @@ void Operands::launch(int copy) const {
   arguments[count++] = runtime::toWord(device.stream);
   arguments[count++] = runtime::toWord(message);
   arguments[count++] = sizeof(message);
-  int32_t code = runtime::dispatch<int32_t>(function.cuda, arguments, count);
+  int32_t code =
+      runtime::dispatch<int32_t>(function.cudaEntry, arguments, count);
   if (code != 0)
     throw Failure(function.name + " returns " + std::to_string(code) + ": " +
                   message);

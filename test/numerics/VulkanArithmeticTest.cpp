@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VulkanKernel.h"
 #include "VulkanSupport.h"
 
 #include "posenc/Codegen/SpirvKernels.h"
@@ -50,39 +51,33 @@ protected:
         *module->getOps<mlir::spirv::ModuleOp>().begin(), words)));
 
     posenc_vulkan_device *device = nullptr;
-    posenc_vulkan_module *code = nullptr;
-    posenc_vulkan_kernel *kernel = nullptr;
     uint32_t numBuffers = memory.size();
     std::vector<uint32_t> push(numBuffers + 1, 0);
     ASSERT_EQ(posenc_vulkan_open(0, &device), POSENC_OK);
-    ASSERT_EQ(
-        posenc_vulkan_create_module(device, words.data(), words.size(), &code),
-        POSENC_OK)
-        << posenc_last_error();
-    ASSERT_EQ(posenc_vulkan_create_kernel(code, "k", numBuffers,
-                                          4 * push.size(), &kernel),
-              POSENC_OK)
-        << posenc_last_error();
-    std::vector<posenc_vulkan_buffer *> buffers(numBuffers);
-    for (uint32_t i = 0; i < numBuffers; ++i) {
-      ASSERT_EQ(
-          posenc_vulkan_create_buffer(device, memory[i]->size(), &buffers[i]),
-          POSENC_OK);
-      posenc_vulkan_upload(buffers[i], 0, memory[i]->data(), memory[i]->size());
+    {
+      ::posenc::runtime::VulkanModule code(device->device);
+      ::posenc::runtime::VulkanKernel kernel(device->device);
+      ASSERT_EQ(code.create(words.data(), words.size()), POSENC_OK)
+          << posenc_last_error();
+      ASSERT_EQ(kernel.create(code, "k", numBuffers, 4 * push.size()),
+                POSENC_OK)
+          << posenc_last_error();
+      std::vector<posenc_vulkan_buffer *> buffers(numBuffers);
+      for (uint32_t i = 0; i < numBuffers; ++i) {
+        uint64_t bytes = memory[i]->size();
+        ASSERT_EQ(posenc_vulkan_create_buffer(device, bytes, &buffers[i]),
+                  POSENC_OK);
+        posenc_vulkan_upload(buffers[i], 0, memory[i]->data(), bytes);
+      }
+      ASSERT_EQ(count % 64, 0u);
+      EXPECT_EQ(kernel.run(count / 64, buffers.data(), push.data()), POSENC_OK)
+          << posenc_last_error();
+      for (uint32_t i = 0; i < numBuffers; ++i) {
+        posenc_vulkan_download(buffers[i], 0, memory[i]->data(),
+                               memory[i]->size());
+        posenc_vulkan_destroy_buffer(buffers[i]);
+      }
     }
-    ASSERT_EQ(count % 64, 0u);
-    uint32_t grid[3] = {count / 64, 1, 1};
-    EXPECT_EQ(posenc_vulkan_run(kernel, grid, buffers.data(), numBuffers,
-                                push.data(), 4 * push.size()),
-              POSENC_OK)
-        << posenc_last_error();
-    for (uint32_t i = 0; i < numBuffers; ++i) {
-      posenc_vulkan_download(buffers[i], 0, memory[i]->data(),
-                             memory[i]->size());
-      posenc_vulkan_destroy_buffer(buffers[i]);
-    }
-    posenc_vulkan_destroy_kernel(kernel);
-    posenc_vulkan_destroy_module(code);
     posenc_vulkan_close(device);
   }
 

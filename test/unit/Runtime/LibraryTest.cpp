@@ -170,7 +170,7 @@ TEST(Library, RefusesWhatIsNoKernelLibrary) {
       {6, "no symbol 'bad_g' for the function 'f'", true},
       {7, "prefix 'bad' does not agree with the symbol 'good_metadata'", true},
       {8, "metadata: NULL", true},
-      {9, "metadata: unknown word at byte 0", true},
+      {9, "metadata: not valid JSON", true},
       {10, "abi 2 is unknown", true},
       {11, "posenc_test_nobody_has_this", false},
       {13, "'foreign_get_metadata', but its other functions are not", false},

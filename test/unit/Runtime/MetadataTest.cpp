@@ -76,7 +76,7 @@ TEST(Metadata, TopLevel) {
 TEST(Metadata, Functions) {
   std::string one = functionJson("f", "", "", "");
   EXPECT_EQ(parse(libraryJson(one + "," + one)),
-            "functions[1]: the function 'f' again");
+            "functions[1]: the name 'f' is used twice");
   auto withSymbol = [](const std::string &symbol) {
     return parse(libraryJson("{\"name\":\"f\",\"symbol\":\"" + symbol +
                              "\",\"inputs\":[],\"outputs\":[],\"sizes\":[]}"));
@@ -111,7 +111,7 @@ TEST(Metadata, Arguments) {
             "functions[0].outputs[0]: an output is a scalar");
   EXPECT_EQ(
       function(tensorJson("x", "f32", ""), tensorJson("x", "f32", ""), ""),
-      "functions[0].outputs[0]: the name 'x' again");
+      "functions[0].outputs[0]: the name 'x' is used twice");
   EXPECT_EQ(function("{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f32\"}",
                      "", ""),
             "functions[0].inputs[0]: no 'shape'");
@@ -129,7 +129,7 @@ TEST(Metadata, ShapeOnly) {
   EXPECT_EQ(function(withFlag(scalarJson("x", "i64"), "true"), "", ""),
             "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
   EXPECT_EQ(function("", withFlag(tensor, "true"), ""),
-            "functions[0].outputs[0]: an output is never written");
+            "functions[0].outputs[0]: an output is 'shape_only'");
 }
 
 TEST(Metadata, Shapes) {
@@ -147,7 +147,7 @@ TEST(Metadata, Shapes) {
   EXPECT_EQ(shape("\"x\""),
             "functions[0]: the shape of 'x' names 'x', which is neither a size "
             "nor a scalar input");
-  EXPECT_EQ(shape("\"n\"", "\"n\",\"n\""), "functions[0].sizes[1]: 'n' again");
+  EXPECT_EQ(shape("\"n\"", "\"n\",\"n\""), "functions[0].sizes[1]: 'n' is listed twice");
   EXPECT_EQ(shape("\"n\"", "\"n\",\"m\""),
             "functions[0].sizes[1]: no tensor has the size 'm'");
   EXPECT_EQ(shape("\"n\"", "1"), "functions[0].sizes[0]: not a name");
@@ -181,9 +181,9 @@ TEST(Metadata, CodeForGpus) {
             "functions[0]: 'vulkan' is not a string");
   EXPECT_NE(gpu("\"vulkan\":\"system\",", code), "");
   EXPECT_EQ(gpu("\"cuda\":\"m_f\",\"vulkan\":\"m_f\",", code),
-            "functions[0]: the symbol 'm_f' again");
+            "functions[0]: the symbol 'm_f' is used twice");
   EXPECT_EQ(gpu("\"vulkan\":\"m_f_vulkan\","),
-            "functions[0]: it runs on Vulkan, for which there are no kernels");
+            "functions[0]: it has code for Vulkan, but the library has no 'vulkan'");
   std::string f = "\"symbol\":\"m_f\",";
   EXPECT_EQ(gpu(f, "[]"), "'vulkan' is not an object");
   EXPECT_EQ(gpu(f, "{}"), "vulkan: no 'bytes'");
@@ -192,12 +192,42 @@ TEST(Metadata, CodeForGpus) {
   for (const char *bytes : {"0", "-4", "5"})
     EXPECT_EQ(
         gpu(f, std::string("{\"bytes\":") + bytes + ",\"symbol\":\"m_x\"}"),
-        "vulkan: 'bytes' is not that of words");
+        "vulkan: 'bytes' is not a positive multiple of 4");
 }
 
 TEST(Metadata, SizeIsBounded) {
   std::string text = rich() + std::string(maxMetadataSize, ' ');
   EXPECT_EQ(parse(text), "more than 16777216 bytes");
+}
+
+TEST(Metadata, NotJson) {
+  for (const char *bad : {"", " ", "{", "[1,]", "{}}", "tru", "01", "1e400",
+                          "\"\x80\"", "\"\\ud800\"", "\"a\nb\""})
+    EXPECT_EQ(parse(bad), "not valid JSON") << bad;
+}
+
+TEST(Metadata, DeepNesting) {
+  size_t depth = 1000000;
+  std::string open(depth, '['), close(depth, ']');
+  EXPECT_EQ(parse(open), "not valid JSON");
+  EXPECT_EQ(parse(open + close), "not an object");
+}
+
+TEST(Metadata, IntegersBeyond64Bits) {
+  for (const char *abi : {"18446744073709551615", "9223372036854775808",
+                          "18446744073709551617", "-9223372036854775809"})
+    EXPECT_NE(parse(std::string("{\"abi\":") + abi + "}"), "") << abi;
+  for (const char *size : {"18446744073709551615", "9223372036854775808"})
+    EXPECT_EQ(function(tensorJson("x", "f32", size), "", ""),
+              "functions[0].inputs[0].shape[0]: neither a size nor a name");
+}
+
+/// A name with a NUL would be cut short for users of the C interface.
+TEST(Metadata, ControlCharactersInNames) {
+  for (const char *name : {"a\\u0000b", "\\n", "\\u007f"})
+    EXPECT_EQ(function(tensorJson(name, "f32", "1"), "", ""),
+              "functions[0].inputs[0]: 'name' is empty or has control "
+              "characters");
 }
 
 TEST(Metadata, EveryTruncationIsAnError) {

@@ -18,8 +18,9 @@
 
 namespace posenc::runtime {
 
-/// A contiguous row-major array that owns its memory, aligned to 64 bytes (a
-/// cache line and the widest vector). A default-constructed one has no type.
+/// A contiguous row-major array that owns its memory, aligned to 64 bytes (the
+/// size of a cache line and of the widest vector). A default-constructed array
+/// has the type POSENC_DTYPE_INVALID and no memory. Not synchronized.
 class POSENC_RUNTIME_API Array {
 public:
   Array() = default;
@@ -32,15 +33,16 @@ public:
   Array(const Array &) = delete;
   Array &operator=(const Array &) = delete;
 
-  /// Makes `out` an array of zeros. False with a text for an unknown type, a
-  /// negative size, a product that overflows, or when memory is short; `out`
-  /// is then unchanged.
+  /// Sets `out` to an array of zeros with the sizes `shape`, in elements.
+  /// Returns false and sets `error` for an unknown type, a negative size, a
+  /// product of sizes that overflows, or a lack of memory; `out` is then
+  /// unchanged.
   static bool allocate(posenc_dtype dtype, std::vector<int64_t> shape,
                        Array &out, std::string &error);
 
   posenc_dtype dtype() const { return type; }
-  /// Takes the elements for those of another type. False, and nothing changes,
-  /// if they have another size.
+  /// Changes the element type without changing the bytes. Returns false and
+  /// changes nothing if the elements of `dtype` have another size.
   bool reinterpret(posenc_dtype dtype) {
     if (!posenc_dtype_size(dtype) ||
         posenc_dtype_size(dtype) != posenc_dtype_size(type))
@@ -57,7 +59,7 @@ public:
     return size ? bytes / size : 0;
   }
 
-  /// Views that are valid as long as the array is neither moved nor changed.
+  /// Views of the array, valid until it is moved from, assigned or destroyed.
   posenc_tensor tensor() const {
     return {memory, type, static_cast<int32_t>(sizes.size()), sizes.data()};
   }

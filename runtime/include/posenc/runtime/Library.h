@@ -1,4 +1,4 @@
-//===- Library.h - Kernel libraries for C++ ---------------------*- C++ -*-===//
+//===- Library.h - Kernel libraries in C++ ----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A thin layer over runtime.h; header-only, and neither exceptions nor RTTI
-/// are needed. What fails returns false or an empty object and sets `error`.
+/// A thin layer over the C interface (runtime.h, cuda.h, vulkan.h), which also
+/// documents errors, ownership and threads. Header-only; needs neither
+/// exceptions nor RTTI. A function that fails returns false or an empty object
+/// and sets `error` to the text of posenc_last_error().
 ///
 /// \code
 ///   std::string error;
@@ -37,7 +39,7 @@
 
 namespace posenc::runtime {
 
-/// The value of a scalar argument, also of one of 32 bits.
+/// The value of a scalar argument of an integer type.
 inline posenc_value scalar(int64_t value) {
   return {POSENC_SCALAR, {nullptr, POSENC_DTYPE_INVALID, 0, nullptr}, {value}};
 }
@@ -49,13 +51,14 @@ inline posenc_value real(double value) {
   return result;
 }
 
-/// The value of a tensor argument. Its data and its shape stay the caller's, and
-/// must live until the call is over.
+/// The value of a tensor argument. Its data and shape must stay valid until the
+/// call returns.
 inline posenc_value tensor(const posenc_tensor &tensor) {
   return {POSENC_TENSOR, tensor, {0}};
 }
 
-/// An input or output in the signature of a function.
+/// An input or output in the signature of a function; valid until the library
+/// is closed.
 class Argument {
 public:
   explicit Argument(const posenc_argument *argument) : argument(argument) {}
@@ -68,15 +71,16 @@ public:
   bool isReal() const {
     return isScalar() && (dtype() == POSENC_F64 || dtype() == POSENC_F32);
   }
-  /// Whether the elements of this tensor are never read.
+  /// Whether the function reads only the shape of this tensor.
   bool isShapeOnly() const { return posenc_argument_is_shape_only(argument); }
   posenc_dtype dtype() const { return posenc_argument_dtype(argument); }
   int32_t rank() const { return posenc_argument_rank(argument); }
-  /// POSENC_DYNAMIC where the size is known only at the call.
+  /// In elements; POSENC_DYNAMIC if the size is known only at the call.
   int64_t size(int32_t dim) const {
     return posenc_argument_size(argument, dim);
   }
-  /// The name that decides a dynamic size; "" for a static one.
+  /// The name or expression that determines a dynamic size; "" for a static
+  /// one.
   std::string sizeName(int32_t dim) const {
     const char *name = posenc_argument_size_name(argument, dim);
     return name ? name : "";
@@ -95,7 +99,7 @@ private:
   const posenc_argument *argument;
 };
 
-/// A function of an open library; a plain reference, valid as long as that is.
+/// A reference to a function of an open library, valid until that is closed.
 class Function {
 public:
   Function() = default;
@@ -110,7 +114,7 @@ public:
   }
   size_t numInputs() const { return posenc_function_num_inputs(function); }
   size_t numOutputs() const { return posenc_function_num_outputs(function); }
-  /// `index` must be below the number of inputs or outputs.
+  /// `index` must be less than the number of inputs or outputs.
   Argument input(size_t index) const {
     return Argument(posenc_function_input(function, index));
   }
@@ -118,14 +122,14 @@ public:
     return Argument(posenc_function_output(function, index));
   }
 
-  /// Sets `shape` to that of output `index`; of the inputs only types, shapes and
-  /// scalars count. False with `error` set as posenc_output_shape() fails, and
-  /// `shape` as it was.
+  /// Computes the shape of output `index`, in elements, from the types, shapes
+  /// and scalars of the inputs. See posenc_output_shape(). `shape` is unchanged
+  /// on failure.
   bool outputShape(const std::vector<posenc_value> &inputs, size_t index,
                    std::vector<int64_t> &shape, std::string &error) const {
     std::vector<int64_t> result(index < numOutputs() ? output(index).rank()
                                                      : 0);
-    // A scalar of a size is still a valid place to write nothing to.
+    // posenc_output_shape() refuses NULL, also if it writes no size.
     int64_t none = 0;
     if (posenc_output_shape(function, inputs.data(), inputs.size(), index,
                             result.empty() ? &none : result.data()))
@@ -134,9 +138,8 @@ public:
     return true;
   }
 
-  /// Calls the function, with inputs and outputs in the order of its signature,
-  /// on memory of the caller's. An output may be exactly one of the inputs.
-  /// False with `error` set as posenc_call() fails.
+  /// Calls the function on the CPU with tensors in the memory of the caller,
+  /// in the order of the signature. See posenc_call().
   bool call(const std::vector<posenc_value> &inputs,
             const std::vector<posenc_value> &outputs,
             std::string &error) const {
@@ -146,7 +149,8 @@ public:
     return true;
   }
 
-  /// The same on a CUDA device, with copies there and back.
+  /// Calls the function on a CUDA device and copies tensors there and back. See
+  /// posenc_cuda_call().
   bool callOnCuda(int32_t device, const std::vector<posenc_value> &inputs,
                   const std::vector<posenc_value> &outputs,
                   std::string &error) const {
@@ -156,7 +160,8 @@ public:
     return true;
   }
 
-  /// The same on a Vulkan device.
+  /// Calls the function on a Vulkan device and copies tensors there and back.
+  /// See posenc_vulkan_call().
   bool callOnVulkan(uint32_t device, const std::vector<posenc_value> &inputs,
                     const std::vector<posenc_value> &outputs,
                     std::string &error) const {
@@ -166,7 +171,8 @@ public:
     return true;
   }
 
-  /// Allocates the outputs, then calls; `outputs` is as it was where that fails.
+  /// Allocates the outputs and calls the function on the CPU. `outputs` is
+  /// unchanged on failure.
   bool call(const std::vector<posenc_value> &inputs,
             std::vector<Array> &outputs, std::string &error) const {
     std::vector<Array> arrays(numOutputs());
@@ -194,7 +200,8 @@ private:
   const posenc_function *function = nullptr;
 };
 
-/// An open kernel library; closed by the destructor.
+/// An open kernel library, closed by the destructor. It may be moved but not
+/// copied; moving keeps its functions valid.
 class Library {
 public:
   Library() = default;
@@ -209,16 +216,16 @@ public:
   Library(const Library &) = delete;
   Library &operator=(const Library &) = delete;
 
-  /// Opens the library at `path`. An empty one with `error` set as
-  /// posenc_library_open() fails.
+  /// Opens the library at `path`. See posenc_library_open().
   static Library open(const std::string &path, std::string &error) {
     Library result;
     if (posenc_library_open(path.c_str(), &result.library))
       error = posenc_last_error();
     return result;
   }
-  /// The same for code in memory, which must outlive the library. `lookup` is
-  /// called with `ctx` before this returns, and neither is kept.
+  /// Opens a library whose code is in memory. The code must outlive the
+  /// library; `lookup` and `ctx` are not kept. See
+  /// posenc_library_from_symbols().
   static Library fromSymbols(const std::string &metadata,
                              posenc_symbol_lookup lookup, void *ctx,
                              std::string &error) {
@@ -232,28 +239,29 @@ public:
   explicit operator bool() const { return library != nullptr; }
   posenc_library *get() const { return library; }
 
-  /// The library's JSON, a copy; empty for an empty library.
+  /// A copy of the metadata as JSON; "" for an empty library.
   std::string metadata() const {
     const char *text = posenc_library_metadata(library);
     return text ? text : "";
   }
   size_t numFunctions() const { return posenc_library_num_functions(library); }
-  /// In the order of the metadata; an empty one beyond the last.
+  /// The function at `index` in the order of the metadata; empty beyond the
+  /// last.
   Function function(size_t index) const {
     return Function(posenc_library_function(library, index));
   }
-  /// Valid until the library is closed. An empty one, with `error` listing those
-  /// that there are, for a name that none has.
+  /// The function called `name`. If there is none, the result is empty and
+  /// `error` lists the functions of the library.
   Function find(const std::string &name, std::string &error) const {
     Function result(posenc_library_find(library, name.c_str()));
     if (!result)
       error = posenc_last_error();
     return result;
   }
-  /// Runs the library's loops through `parallelFor` with `ctx`, both of which
-  /// must stay valid until the next such call or the close; null asks for the
-  /// default. Not while a function runs. False with `error` set for a library
-  /// without parallel loops.
+  /// Makes the library run its parallel loops through `parallelFor` with `ctx`,
+  /// or through its default for null. Both must stay valid until the next such
+  /// call or until the library is closed. Must not be called while a function
+  /// of the library runs. Fails for a library without parallel loops.
   bool setParallelFor(posenc_parallel_for parallelFor, void *ctx,
                       std::string &error) {
     if (posenc_library_set_parallel_for(library, parallelFor, ctx) == POSENC_OK)

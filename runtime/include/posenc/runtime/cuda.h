@@ -1,15 +1,23 @@
-//===- cuda.h - kernels on NVIDIA GPUs --------------------------*- C++ -*-===//
+//===- cuda.h - Runs kernel libraries on NVIDIA GPUs --------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The CUDA driver is opened when the first of these functions is called, and
-// not needed to build or link. A caller with data on a GPU calls the entries
-// `<prefix>_<function>_cuda` of a library itself; what is here copies.
-//
+///
+/// \file
+/// Runs the functions of kernel libraries that were compiled with
+/// --target=cuda:sm_NN, on tensors in host memory. Usable from C11 and C++. The
+/// CUDA driver is opened by the first call of a function of this file; building
+/// and linking need nothing of CUDA.
+///
+/// A caller whose tensors are on the GPU already calls the entry points
+/// `<prefix>_<function>_cuda` of the library, which do not copy.
+///
+/// No function aborts, exits or throws; posenc_last_error() describes an error.
+/// Every function may be called from several threads at once.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef POSENC_RUNTIME_CUDA_H
@@ -21,26 +29,28 @@
 extern "C" {
 #endif
 
-/// What a device is.
+/// The properties of a device.
 typedef struct {
   char name[256];
-  int32_t arch; ///< ten times the compute capability
-  uint64_t memory_bytes;
+  int32_t arch;          ///< 10 x the compute capability: 90 for sm_90
+  uint64_t memory_bytes; ///< total memory
 } posenc_cuda_facts;
 
-/// The number of devices. Errors: NOT_FOUND where there is no driver,
-/// UNSUPPORTED where it finds no device or is too old.
+/// Counts the devices. Errors: INVALID_ARGUMENT, NOT_FOUND (no CUDA driver),
+/// UNSUPPORTED (the driver finds no device or is too old).
 POSENC_RUNTIME_API posenc_status posenc_cuda_count_devices(int32_t *count);
 
-/// What the device at `index` is. Errors: as above; NOT_FOUND for no such
-/// device.
+/// Queries the properties of the device at `index`. Errors: those of
+/// posenc_cuda_count_devices(), NOT_FOUND (no such device).
 POSENC_RUNTIME_API posenc_status
 posenc_cuda_query_device(int32_t index, posenc_cuda_facts *facts);
 
-/// As posenc_call(), but on a device: copies the inputs there, runs the
-/// function, waits, and copies the outputs back. In place stays in place.
-/// Errors: as above and as posenc_call(); UNSUPPORTED for a function without
-/// code for GPUs; OUT_OF_MEMORY also for the device's.
+/// Does what posenc_call() does, but on the device at index `device`: copies
+/// the inputs there, runs the function on the default stream, waits, and copies
+/// the outputs back. An output in place of an input uses the memory of that
+/// input. Errors: those of posenc_cuda_query_device() and posenc_call(),
+/// UNSUPPORTED (the function has no code for CUDA, or none for this GPU),
+/// OUT_OF_MEMORY (on the host or on the device), KERNEL_FAILED.
 POSENC_RUNTIME_API posenc_status posenc_cuda_call(
     const posenc_function *function, int32_t device, const posenc_value *inputs,
     size_t num_inputs, const posenc_value *outputs, size_t num_outputs);

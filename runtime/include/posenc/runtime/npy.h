@@ -15,26 +15,31 @@
 
 namespace posenc::runtime {
 
-/// Reads the `.npy` file (format 1, 2 or 3) at `path` into `out`: f2, f4, f8,
-/// i4, i8, i1 and b1; u2 and V2 are taken for bf16, u1 and V1 for f8E4M3FN,
-/// which NumPy does not know; the caller knows if they are f8E5M2.
-/// Fortran order and big-endian numbers are converted. False with a text for
-/// anything else, also for a file that is shorter or longer than its header
-/// says; `out` is then unchanged. Memory in use stays within a few times the
-/// size of the file, whatever its header says.
+/// Reads the `.npy` file (format 1, 2 or 3) at `path` into `out`.
+///
+/// NumPy types f2, f4, f8, i1, i4, i8 and b1 have the obvious element types.
+/// NumPy has no bf16 and f8 types: u2 and V2 become bf16, u1 and V1 become
+/// f8E4M3FN; a caller who expects f8E5M2 calls Array::reinterpret(). Fortran
+/// order and big-endian numbers are converted.
+///
+/// Returns false and sets `error` for any other file, also for one that is
+/// shorter or longer than its header says; `out` is then unchanged. Allocates
+/// at most a small multiple of the size of the file, whatever its header says.
 POSENC_RUNTIME_API bool readNpy(const std::string &path, Array &out,
                                 std::string &error);
 
-/// Writes `tensor` to `path` as `.npy` format 1, little-endian, C order; bf16
-/// as u2, f8 as u1, index as i8. A regular file appears whole or not at all: on
-/// failure nothing is left behind and an older file is as it was. A device or
-/// pipe is written to directly. False with a text on failure.
+/// Writes `tensor` to `path` in `.npy` format 1, little-endian, C order: bf16
+/// as u2, f8 as u1, index as i8. A regular file is replaced atomically: on
+/// failure no new file remains, and an existing one keeps its contents. A
+/// device or pipe is written to directly. Returns false and sets `error` on
+/// failure.
 POSENC_RUNTIME_API bool writeNpy(const std::string &path,
                                  const posenc_tensor &tensor,
                                  std::string &error);
 
-/// Sets `header` to what stands before the bytes of `tensor` in such a file,
-/// for who writes them elsewhere. False with a text for what is no tensor.
+/// Sets `header` to the bytes that precede the data of `tensor` in such a file,
+/// for callers who write the file themselves. Returns false and sets `error` if
+/// the tensor has an unknown type, no shape or sizes that overflow.
 POSENC_RUNTIME_API bool makeNpyHeader(const posenc_tensor &tensor,
                                       std::string &header, std::string &error);
 

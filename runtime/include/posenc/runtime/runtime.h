@@ -9,9 +9,10 @@
 /// \file
 /// The C interface of the Posenc runtime. Usable from C11 and C++.
 ///
-/// No function aborts, exits or lets a C++ exception out. Every function is
-/// safe to call from several threads; a library must not be closed while
-/// another thread still uses it or a function of it.
+/// No function aborts, exits or throws. Functions that return posenc_status set
+/// the text of posenc_last_error() when they fail. Every function may be called
+/// from several threads at once, except that a library must not be closed while
+/// another thread uses it or one of its functions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,20 +25,22 @@
 extern "C" {
 #endif
 
-/// An open kernel library; owns everything that is reached through it.
+/// An open kernel library. It owns all objects that its queries return.
 typedef struct posenc_library posenc_library;
-/// A function of a library and its signature; lives as long as the library.
+/// A function of a library and its signature; valid until the library is
+/// closed.
 typedef struct posenc_function posenc_function;
-/// An input or output of a function; lives as long as the library.
+/// An input or output of a function; valid until the library is closed.
 typedef struct posenc_argument posenc_argument;
 
-/// Runs body(arg, i) for every i in [0, n), in any order and on any threads,
-/// and returns when all are done.
+/// Calls body(arg, i) for every i in [0, n), in any order and on any threads,
+/// and returns when all calls have returned. `ctx` is the pointer that was
+/// passed to posenc_library_set_parallel_for().
 typedef void (*posenc_parallel_for)(void *ctx,
                                     void (*body)(void *arg, int64_t i),
                                     void *arg, int64_t n);
 
-/// The address of `symbol`, or NULL where there is none.
+/// Returns the address of `symbol`, or NULL if there is no such symbol.
 typedef void *(*posenc_symbol_lookup)(void *ctx, const char *symbol);
 
 //===----------------------------------------------------------------------===//
@@ -54,30 +57,32 @@ typedef void *(*posenc_symbol_lookup)(void *ctx, const char *symbol);
 POSENC_RUNTIME_API posenc_status posenc_library_open(const char *path,
                                                      posenc_library **out);
 
-/// The same for code that is in memory already (a JIT): `metadata` is the JSON
-/// text that X_metadata() would return (it is copied), and `lookup` is asked
-/// for each function's symbol, and for optional ones, before this returns; it
-/// is not kept. The code must outlive the library.
+/// Opens a kernel library whose code is in memory already (a JIT). `metadata`
+/// is the JSON text that X_metadata() would return; it is copied. `lookup` is
+/// called with `ctx` for each function's symbols, some of which are optional,
+/// before this returns; neither is kept. The code must outlive the library.
+/// Errors: INVALID_ARGUMENT, BAD_LIBRARY, OUT_OF_MEMORY.
 POSENC_RUNTIME_API posenc_status
 posenc_library_from_symbols(const char *metadata, posenc_symbol_lookup lookup,
                             void *ctx, posenc_library **out);
 
-/// Releases the library and unloads its code. NULL is allowed.
+/// Closes the library and unloads its code. Does nothing for NULL.
 POSENC_RUNTIME_API void posenc_library_close(posenc_library *library);
 
-/// The metadata as the library gave it: JSON, owned by the library. NULL for
-/// a NULL library.
+/// The metadata of the library as JSON, owned by the library. NULL for a NULL
+/// library.
 POSENC_RUNTIME_API const char *
 posenc_library_metadata(const posenc_library *library);
 
-/// The prefix of the library's symbols. NULL for a NULL library.
+/// The prefix X of the library's symbols. NULL for a NULL library.
 POSENC_RUNTIME_API const char *
 posenc_library_prefix(const posenc_library *library);
 
-/// The number of targets the library has code for, and the name of the one at
-/// `index` ("x86-64-v3"), NULL beyond the last.
+/// The number of targets that the library has code for.
 POSENC_RUNTIME_API size_t
 posenc_library_num_targets(const posenc_library *library);
+
+/// The name of the target at `index` ("x86-64-v3"); NULL beyond the last.
 POSENC_RUNTIME_API const char *
 posenc_library_target(const posenc_library *library, size_t index);
 
@@ -89,34 +94,38 @@ posenc_library_num_functions(const posenc_library *library);
 POSENC_RUNTIME_API const posenc_function *
 posenc_library_function(const posenc_library *library, size_t index);
 
-/// The function called `name` (without prefix). NULL where there is none; the
-/// error text then lists those that exist.
+/// The function called `name` (without prefix). NULL if there is none;
+/// posenc_last_error() then lists the functions of the library.
 POSENC_RUNTIME_API const posenc_function *
 posenc_library_find(const posenc_library *library, const char *name);
 
-/// Makes the library run its parallel loops through `parallel_for` with `ctx`,
-/// both of which must stay valid until the next such call or the close; NULL
-/// asks for the library's own default again. Not to be called while a function
-/// of the library runs. NOT_FOUND for a library without parallel loops.
+/// Makes the library run its parallel loops through `parallel_for` with `ctx`.
+/// Both must stay valid until the next such call or until the library is
+/// closed. A NULL `parallel_for` restores the library's default. Must not be
+/// called while a function of the library runs. Errors: INVALID_ARGUMENT,
+/// NOT_FOUND (the library has no parallel loops).
 POSENC_RUNTIME_API posenc_status posenc_library_set_parallel_for(
     posenc_library *library, posenc_parallel_for parallel_for, void *ctx);
 
 //===----------------------------------------------------------------------===//
-// Signatures: a NULL argument or an index out of range gives 0 or NULL
+// Signatures: queries return 0 or NULL for NULL and for an index out of range
 //===----------------------------------------------------------------------===//
 
-/// The name of the function, and the symbol it is exported as.
+/// The name of the function, without prefix.
 POSENC_RUNTIME_API const char *
 posenc_function_name(const posenc_function *function);
+
+/// The symbol of the plain C function, "" for a function with GPU code only.
 POSENC_RUNTIME_API const char *
 posenc_function_symbol(const posenc_function *function);
 
-/// The address of the plain C function, for a caller who knows its prototype
-/// and does without the checks of posenc_call().
+/// The address of the plain C function, for callers who know its prototype and
+/// do not need the checks of posenc_call(). NULL for a function with GPU code
+/// only.
 POSENC_RUNTIME_API void *
 posenc_function_address(const posenc_function *function);
 
-/// Inputs and outputs, in the order in which posenc_call() takes them.
+/// The inputs and outputs, in the order in which posenc_call() takes them.
 POSENC_RUNTIME_API size_t
 posenc_function_num_inputs(const posenc_function *function);
 POSENC_RUNTIME_API size_t
@@ -126,7 +135,8 @@ posenc_function_input(const posenc_function *function, size_t index);
 POSENC_RUNTIME_API const posenc_argument *
 posenc_function_output(const posenc_function *function, size_t index);
 
-/// The distinct dynamic sizes, in the order in which the C function takes them.
+/// The names of the distinct dynamic sizes, in the order in which the plain C
+/// function takes them.
 POSENC_RUNTIME_API size_t
 posenc_function_num_sizes(const posenc_function *function);
 POSENC_RUNTIME_API const char *
@@ -142,16 +152,18 @@ posenc_argument_dtype(const posenc_argument *argument);
 POSENC_RUNTIME_API int32_t
 posenc_argument_rank(const posenc_argument *argument);
 
-/// 1 for a tensor whose elements the function never reads: its data may be NULL
-/// or any memory, also that of an output. Else 0.
+/// 1 for a tensor of which the function reads the shape only, 0 otherwise. The
+/// data of such a tensor may be NULL, and may overlap an output.
 POSENC_RUNTIME_API int32_t
 posenc_argument_is_shape_only(const posenc_argument *argument);
 
-/// The size of dimension `dim` in elements, POSENC_DYNAMIC where it is known
-/// only at the call; then posenc_argument_size_name() is the name of the
-/// dynamic size or scalar input that decides it, otherwise NULL.
+/// The size of dimension `dim` in elements; POSENC_DYNAMIC if it is known only
+/// at the call.
 POSENC_RUNTIME_API int64_t posenc_argument_size(const posenc_argument *argument,
                                                 int32_t dim);
+
+/// The dynamic size, scalar input or expression of these that determines
+/// dimension `dim` ("n0", "2 * n0"); NULL for a static size.
 POSENC_RUNTIME_API const char *
 posenc_argument_size_name(const posenc_argument *argument, int32_t dim);
 
@@ -159,27 +171,30 @@ posenc_argument_size_name(const posenc_argument *argument, int32_t dim);
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Writes the shape of output `index`, as many sizes as its rank, for the
-/// given inputs to `shape`. Of the inputs only types, shapes and scalars count;
-/// their data may be NULL. Errors: as posenc_call(); INVALID_ARGUMENT for an
-/// output whose size the inputs do not decide.
+/// Computes the shape of output `index` for the given inputs. Writes as many
+/// sizes, in elements, as the rank of the output to `shape`. Reads the types,
+/// shapes and scalars of the inputs; their data may be NULL. Errors: those of
+/// posenc_call(), and INVALID_ARGUMENT if the inputs do not determine a size.
 POSENC_RUNTIME_API posenc_status
 posenc_output_shape(const posenc_function *function, const posenc_value *inputs,
                     size_t num_inputs, size_t index, int64_t *shape);
 
-/// Calls the function. Checked first: counts, kinds, element types, ranks,
-/// static sizes, that a dynamic size is the same wherever it occurs, sizes
-/// (not negative, products within int64_t), data (not NULL unless empty,
-/// aligned to the element) and the range of 32-bit scalars. An output may be
-/// exactly one of the inputs (same data, shape and type: in place); any other
-/// overlap of an output with an input or output is refused; inputs of which
-/// only the shape counts have no data to check. The *values* of tensors are not
-/// looked at: a kernel that uses some as an index (lengths, block tables) takes
-/// them as they are. Nothing is written unless all checks pass. Memory is
-/// allocated only for a kernel that asks for a workspace. Errors:
-/// INVALID_ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, KERNEL_FAILED (outputs may
-/// be half written), OUT_OF_MEMORY, UNSUPPORTED (this CPU lacks what the
-/// library needs; more than POSENC_MAX_ARGUMENTS arguments).
+/// Calls the function on the CPU. Before anything is written, it checks
+///  - the numbers of inputs and outputs, kinds, element types and ranks,
+///  - static sizes, and that a dynamic size is the same wherever it occurs,
+///  - that sizes are not negative and that their products fit in int64_t,
+///  - that data is aligned to the element, and not NULL unless it is empty,
+///  - that 32-bit scalars are in range,
+///  - that an output overlaps no other argument. Exception: an output may be in
+///    place of one input of the same data, shape and type.
+/// The data of shape-only inputs is not checked. The values of tensors are not
+/// checked either: a kernel that uses values as indices (sequence lengths,
+/// block tables) trusts them. Allocates memory only if the kernel needs a
+/// workspace. Errors: INVALID_ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH,
+/// KERNEL_FAILED (the outputs may be partly written), OUT_OF_MEMORY,
+/// UNSUPPORTED (this CPU lacks a feature that the library requires, the
+/// function has GPU code only, or it has more than POSENC_MAX_ARGUMENTS
+/// arguments).
 POSENC_RUNTIME_API posenc_status posenc_call(const posenc_function *function,
                                              const posenc_value *inputs,
                                              size_t num_inputs,

@@ -1,4 +1,4 @@
-//===- vulkan.h - Runs kernels on Vulkan devices ------------------*- C -*-===//
+//===- vulkan.h - Runs kernel libraries on Vulkan devices ---------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,17 +7,21 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A small host for compute kernels, and calls of the functions of kernel
-/// libraries that have kernels for Vulkan. Usable from C11 and C++. The
-/// system's Vulkan loader is opened when the first function here is called;
-/// nothing of Vulkan is linked.
+/// Runs the functions of kernel libraries that were compiled with
+/// --target=vulkan. Usable from C11 and C++. The system's Vulkan loader is
+/// opened by the first call of a function of this file; building and linking
+/// need nothing of Vulkan.
 ///
-/// No function aborts, exits or lets a C++ exception out; posenc_last_error()
-/// says in words what went wrong. Every function is safe to call from several
-/// threads: those on one device take turns. An object must not be destroyed
-/// while another thread still uses it. Objects may be destroyed in any order:
-/// each keeps what it was made from. The exception is a kernel library, which
-/// must outlive its programs.
+/// posenc_vulkan_call() takes tensors in host memory. To keep tensors on a
+/// device between calls, open the device, create buffers and a program, and
+/// call posenc_vulkan_launch().
+///
+/// No function aborts, exits or throws; posenc_last_error() describes an error.
+/// Every function may be called from several threads at once; calls on one
+/// device run one after the other. An object must not be destroyed while
+/// another thread uses it. Objects may be destroyed in any order, since each
+/// keeps the objects that it needs alive. The exception is a kernel library,
+/// which must outlive its programs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,55 +36,53 @@ extern "C" {
 
 /// An open device.
 typedef struct posenc_vulkan_device posenc_vulkan_device;
-/// Memory of a device.
+/// Memory on a device.
 typedef struct posenc_vulkan_buffer posenc_vulkan_buffer;
-/// A SPIR-V module on a device.
-typedef struct posenc_vulkan_module posenc_vulkan_module;
-/// An entry point of a module, ready to run.
-typedef struct posenc_vulkan_kernel posenc_vulkan_kernel;
-/// The functions of a kernel library on a device.
+/// The functions of a kernel library, ready to run on a device.
 typedef struct posenc_vulkan_program posenc_vulkan_program;
 
-/// What a device is and can do. Flags are 0 or 1; all that are 1 are enabled
-/// when it is opened.
+/// The properties of a device. Flags are 0 or 1; posenc_vulkan_open() enables
+/// all features whose flag is 1.
 typedef struct {
   char name[256];
-  int32_t is_software; ///< runs on the CPU
-  int32_t int8, int16, int64, float16, float64;
-  int32_t storage8, storage16; ///< such elements in storage buffers
-  uint32_t subgroup_size;
+  int32_t is_software; ///< 1 if the device runs kernels on the CPU
+  int32_t int8, int16, int64, float16, float64; ///< arithmetic types
+  int32_t storage8, storage16; ///< 8-bit and 16-bit elements in buffers
+  uint32_t subgroup_size;      ///< in invocations
   uint32_t max_workgroup_size[3], max_workgroup_invocations;
-  uint32_t max_grid[3];
-  uint32_t max_workgroup_bytes; ///< memory that a workgroup shares
-  uint32_t max_buffers;         ///< of one kernel
-  uint32_t max_push_bytes;
-  uint64_t max_buffer_bytes;
+  uint32_t max_grid[3];         ///< workgroups of one dispatch, per dimension
+  uint32_t max_workgroup_bytes; ///< shared memory of a workgroup
+  uint32_t max_buffers;         ///< storage buffers of one kernel
+  uint32_t max_push_bytes;      ///< push constants of one kernel
+  uint64_t max_buffer_bytes;    ///< size of one buffer
 } posenc_vulkan_facts;
 
 //===----------------------------------------------------------------------===//
 // Devices
 //===----------------------------------------------------------------------===//
 
-/// The number of devices, software ones included. Errors: NOT_FOUND where
-/// there is no Vulkan loader, UNSUPPORTED where it refuses to start,
-/// OUT_OF_MEMORY. A system without a device has 0 and is no error.
+/// Counts the devices, including software devices. Sets `*count` to 0 and
+/// succeeds on a system with a Vulkan loader but no device. Errors:
+/// INVALID_ARGUMENT, NOT_FOUND (no Vulkan loader), UNSUPPORTED (the loader
+/// cannot be initialized or is older than Vulkan 1.1), OUT_OF_MEMORY.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_count_devices(uint32_t *count);
 
-/// What the device at `index` can do, without opening it. Errors: as above;
-/// NOT_FOUND for no such device.
+/// Queries the properties of the device at `index` without opening it. Errors:
+/// those of posenc_vulkan_count_devices(), NOT_FOUND (no such device),
+/// UNSUPPORTED (the device is older than Vulkan 1.1).
 POSENC_RUNTIME_API posenc_status
 posenc_vulkan_query_device(uint32_t index, posenc_vulkan_facts *facts);
 
-/// Opens the device at `index`. On success `*out` is the caller's, to be given
-/// to posenc_vulkan_close(); on failure it is NULL. Errors: as above;
-/// UNSUPPORTED for a device that cannot compute or is older than Vulkan 1.1.
+/// Opens the device at `index`. On success `*out` belongs to the caller, who
+/// passes it to posenc_vulkan_close(); on failure it is NULL. Errors: those of
+/// posenc_vulkan_query_device(), UNSUPPORTED (the device has no compute queue).
 POSENC_RUNTIME_API posenc_status posenc_vulkan_open(uint32_t index,
                                                     posenc_vulkan_device **out);
 
-/// NULL is allowed.
+/// Does nothing for NULL.
 POSENC_RUNTIME_API void posenc_vulkan_close(posenc_vulkan_device *device);
 
-/// What an open device can do; lives as long as the device. NULL for NULL.
+/// The properties of an open device, valid until it is closed. NULL for NULL.
 POSENC_RUNTIME_API const posenc_vulkan_facts *
 posenc_vulkan_device_facts(const posenc_vulkan_device *device);
 
@@ -88,136 +90,103 @@ posenc_vulkan_device_facts(const posenc_vulkan_device *device);
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Allocates `bytes` of the device's memory; what it holds is not defined.
-/// Errors: INVALID_ARGUMENT, UNSUPPORTED (beyond max_buffer_bytes),
-/// OUT_OF_MEMORY.
+/// Allocates `bytes` bytes of memory on the device; their contents are
+/// undefined. Errors: INVALID_ARGUMENT, UNSUPPORTED (more than
+/// max_buffer_bytes), OUT_OF_MEMORY.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_create_buffer(
     posenc_vulkan_device *device, uint64_t bytes, posenc_vulkan_buffer **out);
 
-/// NULL is allowed.
+/// Does nothing for NULL.
 POSENC_RUNTIME_API void
 posenc_vulkan_destroy_buffer(posenc_vulkan_buffer *buffer);
 
-/// 0 for NULL.
+/// The size of the buffer in bytes; 0 for NULL.
 POSENC_RUNTIME_API uint64_t
 posenc_vulkan_buffer_bytes(const posenc_vulkan_buffer *buffer);
 
-/// Copies `bytes` from `data` to the buffer, `offset` bytes into it. Errors:
-/// INVALID_ARGUMENT (also for a range beyond the buffer's end), OUT_OF_MEMORY,
-/// KERNEL_FAILED (the device was lost).
+/// Copies `bytes` bytes from `data` to the buffer, starting `offset` bytes
+/// after its beginning, and waits until they have been copied. Errors:
+/// INVALID_ARGUMENT (NULL, or a range beyond the end of the buffer),
+/// OUT_OF_MEMORY, KERNEL_FAILED (the device was lost).
 POSENC_RUNTIME_API posenc_status
 posenc_vulkan_upload(posenc_vulkan_buffer *buffer, uint64_t offset,
                      const void *data, uint64_t bytes);
 
-/// The other way.
+/// Copies `bytes` bytes from the buffer, starting `offset` bytes after its
+/// beginning, to `data`. Errors: those of posenc_vulkan_upload().
 POSENC_RUNTIME_API posenc_status
 posenc_vulkan_download(const posenc_vulkan_buffer *buffer, uint64_t offset,
                        void *data, uint64_t bytes);
 
 //===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-/// Makes a module of `num_words` words of SPIR-V, which are copied. A driver
-/// trusts its input, so the form of the module is checked first, and that the
-/// device can do what it asks for; not that it is valid in all its parts.
-/// Errors: INVALID_ARGUMENT, BAD_LIBRARY (not SPIR-V, or damaged), UNSUPPORTED
-/// (the device lacks a capability), OUT_OF_MEMORY.
-POSENC_RUNTIME_API posenc_status
-posenc_vulkan_create_module(posenc_vulkan_device *device, const uint32_t *words,
-                            size_t num_words, posenc_vulkan_module **out);
-
-/// NULL is allowed.
-POSENC_RUNTIME_API void
-posenc_vulkan_destroy_module(posenc_vulkan_module *module);
-
-/// Compiles the entry point `name`, which takes `num_buffers` storage buffers
-/// (descriptor set 0, bindings from 0 on) and `push_bytes` of push constants, a
-/// multiple of 4. Errors: INVALID_ARGUMENT (the module uses another binding, or
-/// more push constants), NOT_FOUND (no such entry point; the error text lists
-/// those that exist), UNSUPPORTED (beyond a limit of the device),
-/// OUT_OF_MEMORY, KERNEL_FAILED (the driver cannot compile it).
-POSENC_RUNTIME_API posenc_status posenc_vulkan_create_kernel(
-    posenc_vulkan_module *module, const char *name, uint32_t num_buffers,
-    uint32_t push_bytes, posenc_vulkan_kernel **out);
-
-/// NULL is allowed.
-POSENC_RUNTIME_API void
-posenc_vulkan_destroy_kernel(posenc_vulkan_kernel *kernel);
-
-/// Runs the kernel in `grid` workgroups on as many buffers as it takes, and
-/// waits until it is done. A buffer may be given several times. A grid with a 0
-/// in it runs nothing. Errors: INVALID_ARGUMENT (NULL, counts, a buffer of
-/// another device), UNSUPPORTED (a grid beyond max_grid), OUT_OF_MEMORY,
-/// KERNEL_FAILED (the device was lost).
-POSENC_RUNTIME_API posenc_status
-posenc_vulkan_run(posenc_vulkan_kernel *kernel, const uint32_t grid[3],
-                  posenc_vulkan_buffer *const *buffers, uint32_t num_buffers,
-                  const void *push, uint32_t push_bytes);
-
-//===----------------------------------------------------------------------===//
 // Kernel libraries
 //===----------------------------------------------------------------------===//
 
-/// As posenc_call(), but on the device at `index`: copies the inputs there,
-/// runs the function, waits, and copies the outputs back. In place stays in
-/// place. The device is opened by the first call and closed with the library.
-/// Errors: as posenc_vulkan_open(), posenc_call() and posenc_vulkan_launch();
-/// UNSUPPORTED for a function without code for Vulkan.
+/// Does what posenc_call() does, but on the device at `index`: copies the
+/// inputs there, runs the function, waits, and copies the outputs back. An
+/// output in place of an input uses the buffer of that input. The first call
+/// opens the device, and it is closed with the library. Errors: those of
+/// posenc_vulkan_open(), posenc_call() and posenc_vulkan_launch().
 POSENC_RUNTIME_API posenc_status posenc_vulkan_call(
     const posenc_function *function, uint32_t index, const posenc_value *inputs,
     size_t num_inputs, const posenc_value *outputs, size_t num_outputs);
 
-/// Makes the functions of a library ready to run on an open device. The library
-/// must outlive the program. Errors: INVALID_ARGUMENT, UNSUPPORTED (the library
-/// has no code for Vulkan, or the device lacks a capability), BAD_LIBRARY (the
-/// code is damaged), OUT_OF_MEMORY.
+/// Prepares the functions of a library to run on an open device. The library
+/// must outlive the program. On success `*out` belongs to the caller, who
+/// passes it to posenc_vulkan_destroy_program(); on failure it is NULL. Errors:
+/// INVALID_ARGUMENT, UNSUPPORTED (the library has no code for Vulkan, or the
+/// device lacks a capability), BAD_LIBRARY (the code is damaged),
+/// OUT_OF_MEMORY.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_create_program(
     posenc_vulkan_device *device, const posenc_library *library,
     posenc_vulkan_program **out);
 
-/// NULL is allowed.
+/// Does nothing for NULL.
 POSENC_RUNTIME_API void
 posenc_vulkan_destroy_program(posenc_vulkan_program *program);
 
-/// An argument on a device: a scalar, or a tensor within a buffer.
+/// An argument on a device: a scalar, or a tensor within a buffer. The kind and
+/// the element type are those of the signature.
 typedef struct {
   union {
-    int64_t scalar;
-    double real; ///< where the type is f64 or f32
+    int64_t scalar; ///< of an integer type
+    double real;    ///< of f64 or f32
   };
-  /// May be NULL for a tensor without elements, or of which only the shape
-  /// counts.
+  /// The memory of the tensor. May be NULL for a tensor without elements and
+  /// for a shape-only input.
   posenc_vulkan_buffer *buffer;
-  uint64_t offset;              ///< of the first element, in bytes
-  int32_t rank;
-  const int64_t *shape;   ///< in elements
-  const int64_t *strides; ///< in elements, may be negative; NULL: contiguous
+  uint64_t offset;        ///< of the element at index 0, in bytes
+  int32_t rank;           ///< 0 for a single element
+  const int64_t *shape;   ///< `rank` sizes in elements
+  const int64_t *strides; ///< `rank` strides in elements, which may be
+                          ///< negative; NULL for a contiguous row-major tensor
 } posenc_vulkan_argument;
 
-/// Runs a function of the program's library on tensors of its device, inputs
-/// then outputs, and waits until it is done. Nothing is copied. What is asked
-/// of strides and of outputs that share memory is said in the header of the
-/// library. Errors: INVALID_ARGUMENT (NULL, a buffer of another device, a view
-/// beyond its buffer, a scalar beyond its type, what the function refuses),
-/// SHAPE_MISMATCH (rank or sizes, as in posenc_call()), UNSUPPORTED (a function
-/// without code for Vulkan, an index beyond 32 bits), OUT_OF_MEMORY,
-/// KERNEL_FAILED.
+/// Runs a function of the program's library on tensors in the memory of its
+/// device, without copies, and waits until it is done. `arguments` are the
+/// inputs, then the outputs. The C header that posenc-compile writes for the
+/// library documents which strides are supported and which outputs may share
+/// memory with an input. Errors: INVALID_ARGUMENT (NULL, a buffer of another
+/// device, a view beyond its buffer, a scalar out of range, an unsupported
+/// overlap or stride), SHAPE_MISMATCH (rank or sizes), UNSUPPORTED (the
+/// function has no code for Vulkan, or an element index needs more than 32
+/// bits), OUT_OF_MEMORY, KERNEL_FAILED.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_launch(
     posenc_vulkan_program *program, const posenc_function *function,
     const posenc_vulkan_argument *arguments, size_t num_arguments);
 
-/// Told of each kernel before it runs, and in how many workgroups. It must not
-/// launch anything of the same program, which would wait for itself.
+/// Called before each kernel runs, with its name and its number of workgroups.
+/// It must not launch a function of the same program: that would deadlock.
 typedef void (*posenc_vulkan_observer)(void *ctx, const char *kernel,
                                        int64_t blocks);
 
-/// For all launches after this: the observer (NULL for none), and the most
-/// workgroups of one command (0 for the device's own limit); kernels of more
-/// run in parts. Not to be called while a function of the program runs.
+/// Sets the observer (NULL for none) and the maximum number of workgroups of
+/// one dispatch (0 for the limit of the device) for all later launches; larger
+/// grids are split. For tests and profiling. Must not be called while a
+/// function of the program runs. Errors: INVALID_ARGUMENT.
 POSENC_RUNTIME_API posenc_status posenc_vulkan_configure_program(
     posenc_vulkan_program *program, posenc_vulkan_observer observer, void *ctx,
-    uint32_t most_blocks);
+    uint32_t max_blocks);
 
 #ifdef __cplusplus
 } // extern "C"

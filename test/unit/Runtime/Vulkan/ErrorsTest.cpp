@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <gmock/gmock.h>
 
+using namespace posenc::runtime;
 using namespace posenc::test;
 using testing::HasSubstr;
 
@@ -22,21 +23,15 @@ class VulkanErrors : public VulkanTest {
 protected:
   void expectRefused(const Words &words, posenc_status status,
                      const char *text) {
-    posenc_vulkan_module *module = nullptr;
-    EXPECT_EQ(posenc_vulkan_create_module(device.get(), words.data(),
-                                          words.size(), &module),
-              status);
-    EXPECT_EQ(module, nullptr);
+    VulkanModule module(device->device);
+    EXPECT_EQ(module.create(words.data(), words.size()), status);
     EXPECT_THAT(posenc_last_error(), HasSubstr(text));
   }
   void expectNoKernel(const Module &module, const char *name,
-                      uint32_t numBuffers, uint32_t pushBytes,
-                      posenc_status status, const char *text) {
-    posenc_vulkan_kernel *kernel = nullptr;
-    EXPECT_EQ(posenc_vulkan_create_kernel(module.get(), name, numBuffers,
-                                          pushBytes, &kernel),
-              status);
-    EXPECT_EQ(kernel, nullptr);
+                      uint32_t numBuffers, posenc_status status,
+                      const char *text) {
+    VulkanKernel kernel(device->device);
+    EXPECT_EQ(kernel.create(*module, name, numBuffers, 4), status);
     EXPECT_THAT(posenc_last_error(), HasSubstr(text));
   }
 };
@@ -119,15 +114,15 @@ TEST_F(VulkanErrors, Facts) {
 
 TEST_F(VulkanErrors, DamagedModules) {
   Words good = addKernel();
-  expectRefused({}, POSENC_INVALID_ARGUMENT, "words is NULL");
+  expectRefused({}, POSENC_BAD_LIBRARY, "not SPIR-V");
   Words empty = good;
   empty.resize(4);
-  expectRefused(empty, POSENC_BAD_LIBRARY, "shorter than its header");
+  expectRefused(empty, POSENC_BAD_LIBRARY, "not SPIR-V");
   Words magic = good;
   magic[0] ^= 1;
-  expectRefused(magic, POSENC_BAD_LIBRARY, "wrong magic number");
+  expectRefused(magic, POSENC_BAD_LIBRARY, "not SPIR-V");
   magic[0] = 0x03022307;
-  expectRefused(magic, POSENC_BAD_LIBRARY, "other byte order");
+  expectRefused(magic, POSENC_BAD_LIBRARY, "not SPIR-V");
   Words bound = good;
   bound[3] = 0xffffffff;
   expectRefused(bound, POSENC_BAD_LIBRARY, "bad header");
@@ -137,9 +132,8 @@ TEST_F(VulkanErrors, DamagedModules) {
   Words zero = good;
   zero[5] &= 0xffff;
   expectRefused(zero, POSENC_BAD_LIBRARY, "word 5 has a length of 0");
-  Words cut = good;
-  cut.pop_back();
-  expectRefused(cut, POSENC_BAD_LIBRARY, "");
+  Words cut(good.begin(), good.begin() + 6);
+  expectRefused(cut, POSENC_BAD_LIBRARY, "word 5 has a length of 2");
   Words header(good.begin(), good.begin() + 5);
   expectRefused(header, POSENC_BAD_LIBRARY, "without a compute kernel");
 }
@@ -157,16 +151,10 @@ TEST_F(VulkanErrors, UnknownCapability) {
 
 TEST_F(VulkanErrors, WrongInterfaces) {
   Module module = createModule(addKernel());
-  expectNoKernel(module, "other", 3, 4, POSENC_NOT_FOUND,
-                 "no kernel other; there are: k");
-  expectNoKernel(module, "k", 2, 4, POSENC_INVALID_ARGUMENT,
-                 "k uses the buffer at binding 2, but there are 2");
-  expectNoKernel(module, "k", 3, 0, POSENC_INVALID_ARGUMENT,
-                 "k has 4 bytes of push constants, not 0");
-  expectNoKernel(module, "k", 3, 5, POSENC_INVALID_ARGUMENT, "multiple of 4");
-  expectNoKernel(module, "k", 3, 0x80000000, POSENC_UNSUPPORTED,
-                 "push constants: at most");
-  expectNoKernel(module, "k", ~0u, 4, POSENC_UNSUPPORTED, "buffers: at most");
+  expectNoKernel(module, "other", 3, POSENC_NOT_FOUND,
+                 "no kernel other; the module has k");
+  expectNoKernel(module, "k", ~0u, POSENC_UNSUPPORTED,
+                 "k takes 4294967295 buffers; the device allows ");
 }
 
 TEST_F(VulkanErrors, WorkgroupsBeyondTheLimits) {
@@ -181,72 +169,8 @@ TEST_F(VulkanErrors, WorkgroupsBeyondTheLimits) {
   createKernel(createModule(kernel("1, 1, 64")), "k", 0, 0);
   for (const char *size :
        {"65536, 65536, 65536", "1, 1, 0", "1048576, 1, 1", "1024, 1024, 1"})
-    expectNoKernel(createModule(kernel(size)), "k", 0, 0, POSENC_UNSUPPORTED,
-                   "too large");
-}
-
-TEST_F(VulkanErrors, TooMuchSharedMemory) {
-  Module module = createModule(assemble(
-      R"(spirv.module Logical GLSL450 requires #spirv.vce<v1.0, [Shader], []> {
-           spirv.GlobalVariable @s : !spirv.ptr<!spirv.array<1000000 x f32>, Workgroup>
-           spirv.func @helper() "None" {
-             %zero = spirv.Constant 0 : i32
-             %one = spirv.Constant 1.0 : f32
-             %s = spirv.mlir.addressof @s : !spirv.ptr<!spirv.array<1000000 x f32>, Workgroup>
-             %p = spirv.AccessChain %s[%zero] : !spirv.ptr<!spirv.array<1000000 x f32>, Workgroup>, i32 -> !spirv.ptr<f32, Workgroup>
-             spirv.Store "Workgroup" %p, %one : f32
-             spirv.Return
-           }
-           spirv.func @k() "None" {
-             spirv.FunctionCall @helper() : () -> ()
-             spirv.Return
-           }
-           spirv.func @small() "None" { spirv.Return }
-           spirv.EntryPoint "GLCompute" @k
-           spirv.ExecutionMode @k "LocalSize", 1, 1, 1
-           spirv.EntryPoint "GLCompute" @small
-           spirv.ExecutionMode @small "LocalSize", 1, 1, 1
-         })"));
-  expectNoKernel(module, "k", 0, 0, POSENC_UNSUPPORTED,
-                 "k shares 4000000 bytes in a workgroup");
-  createKernel(module, "small", 0, 0);
-}
-
-TEST_F(VulkanErrors, WrongRuns) {
-  Kernel kernel = createKernel(createModule(addKernel()), "k", 3, 4);
-  Buffer buffer = createBuffer(256);
-  posenc_vulkan_buffer *buffers[] = {buffer.get(), buffer.get(), buffer.get()};
-  uint32_t grid[3] = {1, 1, 1}, n = 1;
-  auto run = [&](const uint32_t *grid, posenc_vulkan_buffer *const *buffers,
-                 uint32_t count, const void *push, uint32_t bytes) {
-    return posenc_vulkan_run(kernel.get(), grid, buffers, count, push, bytes);
-  };
-  EXPECT_EQ(run(grid, buffers, 2, &n, 4), POSENC_INVALID_ARGUMENT);
-  EXPECT_THAT(posenc_last_error(),
-              HasSubstr("takes 3 buffers and 4 bytes of push constants, not 2 "
-                        "and 4"));
-  EXPECT_EQ(run(grid, buffers, 3, &n, 0), POSENC_INVALID_ARGUMENT);
-  EXPECT_EQ(run(nullptr, buffers, 3, &n, 4), POSENC_INVALID_ARGUMENT);
-  EXPECT_EQ(run(grid, nullptr, 3, &n, 4), POSENC_INVALID_ARGUMENT);
-  EXPECT_EQ(run(grid, buffers, 3, nullptr, 4), POSENC_INVALID_ARGUMENT);
-  EXPECT_EQ(posenc_vulkan_run(nullptr, grid, buffers, 3, &n, 4),
-            POSENC_INVALID_ARGUMENT);
-  uint32_t large[3] = {1, ~0u, 1};
-  EXPECT_EQ(run(large, buffers, 3, &n, 4), POSENC_UNSUPPORTED);
-  EXPECT_THAT(posenc_last_error(), HasSubstr("no grid of 1x4294967295x1"));
-  buffers[1] = nullptr;
-  EXPECT_EQ(run(grid, buffers, 3, &n, 4), POSENC_INVALID_ARGUMENT);
-  EXPECT_STREQ(posenc_last_error(), "buffer 1 is NULL");
-
-  posenc_vulkan_device *other = nullptr;
-  ASSERT_EQ(posenc_vulkan_open(0, &other), POSENC_OK);
-  Device owner(other);
-  posenc_vulkan_buffer *foreign = nullptr;
-  ASSERT_EQ(posenc_vulkan_create_buffer(other, 256, &foreign), POSENC_OK);
-  Buffer foreignOwner(foreign);
-  buffers[1] = foreign;
-  EXPECT_EQ(run(grid, buffers, 3, &n, 4), POSENC_INVALID_ARGUMENT);
-  EXPECT_STREQ(posenc_last_error(), "buffer 1 is of another device");
+    expectNoKernel(createModule(kernel(size)), "k", 0, POSENC_UNSUPPORTED,
+                   "k has a workgroup of ");
 }
 
 TEST_F(VulkanErrors, WrongCopies) {
@@ -292,15 +216,6 @@ TEST(VulkanNull, Arguments) {
   EXPECT_EQ(posenc_vulkan_upload(nullptr, 0, "", 1), POSENC_INVALID_ARGUMENT);
   EXPECT_EQ(posenc_vulkan_download(nullptr, 0, nullptr, 0),
             POSENC_INVALID_ARGUMENT);
-  posenc_vulkan_module *module = nullptr;
-  uint32_t word = 0;
-  EXPECT_EQ(posenc_vulkan_create_module(nullptr, &word, 1, &module),
-            POSENC_INVALID_ARGUMENT);
-  posenc_vulkan_kernel *kernel = nullptr;
-  EXPECT_EQ(posenc_vulkan_create_kernel(nullptr, "k", 0, 0, &kernel),
-            POSENC_INVALID_ARGUMENT);
   posenc_vulkan_close(nullptr);
   posenc_vulkan_destroy_buffer(nullptr);
-  posenc_vulkan_destroy_module(nullptr);
-  posenc_vulkan_destroy_kernel(nullptr);
 }

@@ -15,7 +15,6 @@
 using namespace posenc::runtime;
 using namespace posenc::test;
 using testing::ElementsAre;
-using testing::UnorderedElementsAre;
 
 // No device is needed here.
 
@@ -25,24 +24,21 @@ static std::string read(const Words &words, SpirvModule *out = nullptr) {
   exact.shrink_to_fit();
   SpirvModule module;
   std::string error;
-  EXPECT_EQ(module.read(exact.data(), exact.size(), error), error.empty());
+  bool isGood = module.read(exact.data(), exact.size(), error);
+  EXPECT_EQ(isGood, error.empty());
   if (out)
     *out = module;
   return error;
 }
 
-TEST(SpirvModule, TellsWhatAKernelUses) {
+TEST(SpirvModule, TellsWhatAKernelNeeds) {
   SpirvModule module;
   ASSERT_EQ(read(addKernel("f64"), &module), "");
   EXPECT_EQ(module.version, 0x10000u);
   EXPECT_THAT(module.capabilities, testing::Contains(10u));
   ASSERT_EQ(module.kernels.size(), 1u);
-  const SpirvKernel &kernel = module.kernels[0];
-  EXPECT_EQ(kernel.name, "k");
-  EXPECT_THAT(kernel.workgroup, ElementsAre(64, 1, 1));
-  EXPECT_THAT(kernel.bindings, UnorderedElementsAre(0, 1, 2));
-  EXPECT_EQ(kernel.pushBytes, 4u);
-  EXPECT_EQ(kernel.workgroupBytes, 0u);
+  EXPECT_EQ(module.kernels[0].name, "k");
+  EXPECT_THAT(module.kernels[0].workgroupSize, ElementsAre(64, 1, 1));
 }
 
 TEST(SpirvModule, NeedsWhatADeviceHas) {
@@ -64,26 +60,15 @@ TEST(SpirvModule, NeedsWhatADeviceHas) {
   EXPECT_EQ(checkCapabilities(whole, facts), POSENC_OK);
 }
 
-TEST(SpirvModule, RefusesEveryCut) {
+/// Cuts between instructions are for the checksum of VulkanCode.
+TEST(SpirvModule, RefusesEveryCutInstruction) {
   Words good = addKernel();
-  for (size_t size = 0; size < good.size(); ++size)
-    EXPECT_NE(read(Words(good.begin(), good.begin() + size)), "") << size;
-}
-
-TEST(SpirvModule, RefusesBuffersOfOtherSets) {
-  EXPECT_EQ(
-      read(assemble(
-          R"(spirv.module Logical GLSL450 requires #spirv.vce<v1.0, [Shader], [SPV_KHR_storage_buffer_storage_class]> {
-               spirv.GlobalVariable @b bind(1, 0) : !spirv.ptr<!spirv.struct<(f32 [0])>, StorageBuffer>
-               spirv.func @k() "None" {
-                 %b = spirv.mlir.addressof @b : !spirv.ptr<!spirv.struct<(f32 [0])>, StorageBuffer>
-                 %v = spirv.Load "StorageBuffer" %b : !spirv.struct<(f32 [0])>
-                 spirv.Return
-               }
-               spirv.EntryPoint "GLCompute" @k
-               spirv.ExecutionMode @k "LocalSize", 1, 1, 1
-             })")),
-      "k uses a buffer that is not in descriptor set 0");
+  for (size_t begin = 0, end = 5; begin < good.size(); begin = end) {
+    if (begin)
+      end = begin + (good[begin] >> 16);
+    for (size_t size = begin + 1; size < end; ++size)
+      EXPECT_NE(read(Words(good.begin(), good.begin() + size)), "") << size;
+  }
 }
 
 TEST(SpirvModule, SurvivesDamage) {

@@ -14,6 +14,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/SPIRV/Serialization.h"
 
+using namespace posenc;
 using namespace posenc::test;
 
 Words posenc::test::assemble(const std::string &text) {
@@ -103,20 +104,16 @@ Buffer VulkanTest::createBuffer(uint64_t bytes) {
 }
 
 Module VulkanTest::createModule(const Words &words) {
-  posenc_vulkan_module *module = nullptr;
-  EXPECT_EQ(posenc_vulkan_create_module(device.get(), words.data(),
-                                        words.size(), &module),
-            POSENC_OK)
+  auto module = std::make_unique<runtime::VulkanModule>(device->device);
+  EXPECT_EQ(module->create(words.data(), words.size()), POSENC_OK)
       << posenc_last_error();
-  return Module(module);
+  return module;
 }
 
 Kernel VulkanTest::createKernel(const Module &module, const char *name,
                                 uint32_t numBuffers, uint32_t pushBytes) {
-  posenc_vulkan_kernel *kernel = nullptr;
-  EXPECT_EQ(posenc_vulkan_create_kernel(module.get(), name, numBuffers,
-                                        pushBytes, &kernel),
-            POSENC_OK)
+  auto kernel = std::make_unique<runtime::VulkanKernel>(module->device);
+  EXPECT_EQ(kernel->create(*module, name, numBuffers, pushBytes), POSENC_OK)
       << posenc_last_error();
-  return Kernel(kernel);
+  return kernel;
 }

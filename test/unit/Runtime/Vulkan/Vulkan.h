@@ -9,7 +9,7 @@
 #ifndef POSENC_TEST_UNIT_RUNTIME_VULKAN_VULKAN_H
 #define POSENC_TEST_UNIT_RUNTIME_VULKAN_VULKAN_H
 
-#include "posenc/runtime/vulkan.h"
+#include "VulkanKernel.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -25,8 +25,8 @@ template <typename T, void (*destroy)(T *)>
 using Owned = std::unique_ptr<T, Destroy<T, destroy>>;
 using Device = Owned<posenc_vulkan_device, posenc_vulkan_close>;
 using Buffer = Owned<posenc_vulkan_buffer, posenc_vulkan_destroy_buffer>;
-using Module = Owned<posenc_vulkan_module, posenc_vulkan_destroy_module>;
-using Kernel = Owned<posenc_vulkan_kernel, posenc_vulkan_destroy_kernel>;
+using Module = std::unique_ptr<runtime::VulkanModule>;
+using Kernel = std::unique_ptr<runtime::VulkanKernel>;
 
 using Words = std::vector<uint32_t>;
 
