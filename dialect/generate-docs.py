@@ -20,7 +20,7 @@ import sys
 DIALECT = "posenc/IR/Posenc.td"
 INTERFACES = "posenc/IR/PosencInterfaces.td"
 PASSES = ["posenc/Transforms/Passes.td", "posenc/Conversion/Passes.td",
-          "posenc/Codegen/Passes.td"]
+          "posenc/Codegen/Passes.td", "posenc/ABI/Passes.td"]
 HEADER = """\
 <!-- Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
      See LICENSE for license information.

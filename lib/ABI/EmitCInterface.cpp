@@ -8,11 +8,11 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
-#include "posenc/Codegen/Passes.h"
+#include "posenc/ABI/Passes.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCEMITCINTERFACEPASS
-#include "posenc/Codegen/Passes.h.inc"
+#include "posenc/ABI/Passes.h.inc"
 } // namespace mlir::posenc
 
 using namespace mlir;

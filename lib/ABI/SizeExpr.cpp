@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SizeExpr.h"
+#include "posenc/ABI/SizeExpr.h"
 
 #include "llvm/ADT/SetOperations.h"
 #include "llvm/Support/CheckedArithmetic.h"

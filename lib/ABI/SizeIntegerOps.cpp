@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SizeAnalysis.h"
+#include "posenc/ABI/SizeAnalysis.h"
 
 using namespace mlir;
 using namespace mlir::posenc;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SizeSignature.h"
+#include "posenc/ABI/SizeSignature.h"
 
 using namespace mlir;
 using namespace mlir::posenc;

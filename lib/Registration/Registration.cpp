@@ -8,6 +8,7 @@
 
 #include "posenc/Registration/Registration.h"
 
+#include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
@@ -31,6 +32,7 @@ void mlir::posenc::registerPosencPasses() {
   registerPosencTransformsPasses();
   registerPosencConversionPasses();
   registerPosencCodegenPasses();
+  registerPosencABIPasses();
   registerPipelines();
 }
 

@@ -9,6 +9,7 @@
 #include "posenc/Target/KernelModule.h"
 
 #include "posenc/ABI/CInterface.h"
+#include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/LLVMErrors.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_ABI_SIZEEXPR_H
-#define POSENC_LIB_ABI_SIZEEXPR_H
+#ifndef POSENC_ABI_SIZEEXPR_H
+#define POSENC_ABI_SIZEEXPR_H
 
 #include "posenc/IR/Posenc.h"
 
@@ -157,4 +157,4 @@ private:
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_ABI_SIZEEXPR_H
+#endif // POSENC_ABI_SIZEEXPR_H

@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_ABI_SIZEANALYSIS_H
-#define POSENC_LIB_ABI_SIZEANALYSIS_H
+#ifndef POSENC_ABI_SIZEANALYSIS_H
+#define POSENC_ABI_SIZEANALYSIS_H
 
-#include "SizeExpr.h"
+#include "posenc/ABI/SizeExpr.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -180,4 +180,4 @@ bool visitAffineOp(Operation *op, SizeAnalysis &analysis);
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_ABI_SIZEANALYSIS_H
+#endif // POSENC_ABI_SIZEANALYSIS_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SizeSignature.h"
+#include "posenc/ABI/SizeSignature.h"
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"

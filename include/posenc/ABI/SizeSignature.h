@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_ABI_SIZESIGNATURE_H
-#define POSENC_LIB_ABI_SIZESIGNATURE_H
+#ifndef POSENC_ABI_SIZESIGNATURE_H
+#define POSENC_ABI_SIZESIGNATURE_H
 
-#include "SizeAnalysis.h"
+#include "posenc/ABI/SizeAnalysis.h"
 
 namespace mlir::posenc {
 
@@ -56,4 +56,4 @@ private:
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_ABI_SIZESIGNATURE_H
+#endif // POSENC_ABI_SIZESIGNATURE_H
