@@ -18,7 +18,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCEXPANDCOPIESPASS
+#define GEN_PASS_DEF_POSENCCOPYTOLOOPSPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 

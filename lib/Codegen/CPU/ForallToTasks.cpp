@@ -30,7 +30,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCSPLITCHUNKSPASS
+#define GEN_PASS_DEF_POSENCFORALLTOTASKSPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 

@@ -21,7 +21,7 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCERASEBF16PASS
+#define GEN_PASS_DEF_POSENCLEGALIZEBF16PASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 

@@ -16,7 +16,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCMOVESCRATCHPASS
+#define GEN_PASS_DEF_POSENCMOVEALLOCASTOWORKSPACEPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 

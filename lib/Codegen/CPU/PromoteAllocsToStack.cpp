@@ -21,7 +21,7 @@
 #include "llvm/Support/CheckedArithmetic.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCHOISTSCRATCHPASS
+#define GEN_PASS_DEF_POSENCPROMOTEALLOCSTOSTACKPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 

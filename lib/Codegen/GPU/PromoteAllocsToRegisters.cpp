@@ -22,7 +22,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCPROMOTESCRATCHPASS
+#define GEN_PASS_DEF_POSENCPROMOTEALLOCSTOREGISTERSPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 

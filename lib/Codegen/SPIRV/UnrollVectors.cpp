@@ -21,7 +21,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace mlir::posenc {
-#define GEN_PASS_DEF_POSENCSCALARIZEKERNELSPASS
+#define GEN_PASS_DEF_POSENCUNROLLVECTORSPASS
 #include "posenc/Codegen/Passes.h.inc"
 } // namespace mlir::posenc
 
