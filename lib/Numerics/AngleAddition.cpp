@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Numerics/AngleAddition.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "posenc/Numerics/ConstantTables.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -22,10 +23,6 @@ using ::posenc::BigFloat;
 /// The constants of more would be larger than all else in a library, and their
 /// anchors larger than a stack likes.
 static constexpr size_t kMostPairs = 4096;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIntOp::create(builder, loc, value, 64);

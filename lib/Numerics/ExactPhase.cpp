@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Numerics/ExactPhase.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "posenc/Numerics/ConstantTables.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -21,10 +22,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 ExactPhase::ExactPhase(OpBuilder &builder, Operation *op,
                        FrequenciesAttr frequencies, AxesAttr axes, bool inverse,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PositionTable.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "VectorLoops.h"
 
@@ -16,10 +17,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIntOp::create(builder, loc, value, 64);

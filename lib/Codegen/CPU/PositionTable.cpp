@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PositionTable.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "VectorLoops.h"
 
@@ -22,10 +23,6 @@ using namespace mlir::posenc;
 /// A part of the second cache. Rows of less than a page are slower by more than
 /// the constants cost.
 static constexpr int64_t kStepBytes = 128 << 10;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIntOp::create(builder, loc, value, 64);

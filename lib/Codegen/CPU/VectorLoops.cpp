@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorLoops.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,10 +15,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 SmallVector<std::pair<int64_t, int64_t>>
 mlir::posenc::splitIntoVectors(int64_t count, int64_t lanes) {

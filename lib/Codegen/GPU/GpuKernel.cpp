@@ -8,6 +8,7 @@
 
 #include "GpuKernel.h"
 
+#include "posenc/IR/CreateIndex.h"
 #include "posenc/Numerics/ConstantTables.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,10 +28,6 @@ using namespace mlir::posenc;
 static constexpr int64_t kAccessBytes = 16;
 
 static int64_t getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 /// The module of kernels, made at the end of `module` if there is none.
 static gpu::GPUModuleOp getKernelModule(ModuleOp module) {

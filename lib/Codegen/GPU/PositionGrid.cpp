@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PositionGrid.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "LoopSizes.h"
 
@@ -14,10 +15,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 PositionGrid::PositionGrid(OpBuilder &host, GpuKernel &kernel,
                            PositionalOpInterface op, int64_t positionsPerTile)

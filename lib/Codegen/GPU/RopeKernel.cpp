@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RopeKernel.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "LoopSizes.h"
 #include "PairRotation.h"
@@ -25,10 +26,6 @@ static constexpr int64_t kMostAtOnce = 8;
 
 /// Columns of a loop that are on their way together.
 static constexpr int64_t kUnroll = 4;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 /// The columns of a position in one tensor; nothing if its rows are not known.
 static std::optional<int64_t>

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SharedTable.h"
+#include "posenc/IR/CreateIndex.h"
 
 #include "PairRotation.h"
 
@@ -20,10 +21,6 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 using Entry = AngleAddition::Entry;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
                                const AngleAddition &steps,

@@ -18,6 +18,7 @@
 
 #include "LoopSizes.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/CreateIndex.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,10 +47,6 @@ static constexpr int64_t kThreads = 128;
 /// Of a processor at a time. Without it, ptxas spills to have room for one
 /// more.
 static constexpr int32_t kLeastBlocks = 3;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 namespace {
 /// Where the cosines and the sines go.
