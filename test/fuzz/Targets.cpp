@@ -9,6 +9,7 @@
 #include "Targets.h"
 
 #include "posenc/ABI/CInterface.h"
+#include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Driver/Input.h"
 #include "posenc/Frontend/ModelConfig.h"
