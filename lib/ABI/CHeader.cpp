@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/ABI/CInterface.h"
+#include "posenc/kernel/EntryStatus.h"
 
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -51,20 +53,11 @@ static constexpr llvm::StringLiteral kCodes =
     R"( * A function whose operations are all Posenc's allocates nothing on the CPU;
  * another one may, for what is between them. It returns 0, or why it did
  * nothing at all:
- *   1  a pointer is NULL, and its tensor is not empty
- *   2  a size is negative, or sizes multiply beyond 63 bits
- *   3  an output overlaps another tensor and is not the input it may be, or its
- *      own elements share memory
- *   4  the CPU lacks an instruction set that the library was compiled for
- *   8  a dimension is not what the function or another tensor asks for
- *  12  a length, a start, a page or a slot lies outside of its tensor
- * A form with DLPack tensors puts a message into err, of errlen bytes with the
+)";
+
+static constexpr llvm::StringLiteral kTensorCodes =
+    R"( * A form with DLPack tensors puts a message into err, of errlen bytes with the
  * final 0 (NULL and 0 where none is wanted), and may also return:
- *   5  a tensor is on another device
- *   6  its type of elements is another
- *   7  its number of dimensions is another
- *   9  the last dimension is not contiguous
- *  10  the data is not aligned to its elements
 )";
 
 static constexpr llvm::StringLiteral kFfiForm =
@@ -88,9 +81,6 @@ static constexpr llvm::StringLiteral kCudaIntroduction =
  *   on a device. Where no context of the tensors' device is current, its
  *   primary one is used.
  * It returns the same numbers, or
- *  13  there is no driver, no GPU, or no code for this one
- *  14  the driver reports an error, which err has
- */
 )";
 
 static constexpr llvm::StringLiteral kVulkanIntroduction =
@@ -231,7 +221,7 @@ static void describeArg(raw_ostream &os, AbiAttr abi, ArgAttr arg,
     }
     os << ' ';
   }
-  os << getTypeName(arg.getType()) << ", " << use << "\n";
+  os << getElementTypeInfo(arg.getType()).name << ", " << use << "\n";
 }
 
 static void declare(raw_ostream &os, StringRef symbol,
@@ -323,6 +313,25 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   os << "\n";
 }
 
+/// Lists status codes with their meaning, as lines of a comment.
+static void printStatuses(raw_ostream &os, ArrayRef<int> statuses) {
+  for (int status : statuses) {
+    StringRef meaning;
+    switch (status) {
+#define POSENC_ENTRY_STATUS(name, number, text)                                \
+  case number:                                                                 \
+    meaning = text;                                                            \
+    break;
+      POSENC_ENTRY_STATUSES(POSENC_ENTRY_STATUS)
+#undef POSENC_ENTRY_STATUS
+    }
+    auto [first, rest] = meaning.split('\n');
+    os << llvm::formatv(" * {0,3}  {1}\n", status, first);
+    if (!rest.empty())
+      os << " *      " << rest << "\n";
+  }
+}
+
 std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
                                        StringRef prefix) {
   std::string text;
@@ -337,11 +346,19 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
     print(os, kCpuForms, prefix);
   print(os, kTensors, prefix);
   print(os, kCodes, prefix);
+  printStatuses(os, {kEntryNull, kEntrySize, kEntryOverlap, kEntryCpu,
+                     kEntryShape, kEntryIndex});
+  print(os, kTensorCodes, prefix);
+  printStatuses(os, {kEntryDevice, kEntryType, kEntryRank, kEntryStride,
+                     kEntryAlignment});
   if (hasCpu)
     print(os, kFfiForm, prefix);
   os << " */\n";
-  if (hasCuda)
+  if (hasCuda) {
     print(os, kCudaIntroduction, prefix);
+    printStatuses(os, {kEntryNoGpu, kEntryGpuFailed});
+    os << " */\n";
+  }
   if (llvm::any_of(kernels,
                    [](const LibraryKernel &kernel) { return kernel.onVulkan; }))
     print(os, kVulkanIntroduction, prefix);

@@ -8,6 +8,8 @@
 
 #include "posenc/ABI/CInterface.h"
 
+#include "posenc/runtime/types.h"
+
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -18,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr llvm::StringLiteral kFfiPrefix = "__tvm_ffi_";
+static constexpr llvm::StringLiteral kFfiPrefix = POSENC_FFI_PREFIX;
 
 SmallVector<KernelFunction> mlir::posenc::getKernels(ModuleOp module) {
   SmallVector<KernelFunction> kernels;
@@ -33,7 +35,7 @@ KernelMemory mlir::posenc::getKernelMemory(FunctionOpInterface function) {
   KernelMemory memory;
   if (auto shared =
           function->getAttrOfType<IntegerAttr>(PosencDialect::kSharedAttrName))
-    memory.sharedBytes = llvm::alignTo(shared.getInt(), 64);
+    memory.sharedBytes = llvm::alignTo(shared.getInt(), kWorkspaceAlignment);
   if (auto scratch = function->getAttrOfType<DenseI64ArrayAttr>(
           PosencDialect::kScratchAttrName))
     memory.scratchBytes = llvm::sum_of(scratch.asArrayRef());
@@ -233,27 +235,31 @@ std::string mlir::posenc::getSizeName(AbiAttr abi, int64_t number) {
   return name;
 }
 
-StringRef mlir::posenc::getTypeName(Type type) {
+ElementTypeInfo mlir::posenc::getElementTypeInfo(Type type) {
   type = getElementTypeOrSelf(type);
+#define POSENC_ELEMENT_TYPE(name, text, bytes, code)                           \
+  constexpr ElementTypeInfo k##name = {text, bytes, code};
+  POSENC_ELEMENT_TYPES(POSENC_ELEMENT_TYPE)
+#undef POSENC_ELEMENT_TYPE
   if (type.isF64())
-    return "f64";
+    return kF64;
   if (type.isF32())
-    return "f32";
+    return kF32;
   if (type.isF16())
-    return "f16";
+    return kF16;
   if (type.isBF16())
-    return "bf16";
+    return kBF16;
   if (type.isIndex())
-    return "index";
+    return kIndex;
   if (isa<Float8E4M3FNType>(type))
-    return "f8E4M3FN";
+    return kF8E4M3FN;
   if (isa<Float8E5M2Type>(type))
-    return "f8E5M2";
+    return kF8E5M2;
   if (type.isInteger(1))
-    return "i1";
+    return kI1;
   if (type.isInteger(8))
-    return "i8";
-  return type.isInteger(32) ? "i32" : "i64";
+    return kI8;
+  return type.isInteger(32) ? kI32 : kI64;
 }
 
 //===----------------------------------------------------------------------===//
@@ -262,7 +268,7 @@ StringRef mlir::posenc::getTypeName(Type type) {
 
 static llvm::json::Value describe(AbiAttr abi, ArgAttr arg) {
   llvm::json::Object object{{"name", arg.getName()},
-                            {"dtype", getTypeName(arg.getType())}};
+                            {"dtype", getElementTypeInfo(arg.getType()).name}};
   auto tensor = dyn_cast<RankedTensorType>(arg.getType());
   object["kind"] = tensor ? "tensor" : "scalar";
   if (tensor) {
@@ -334,7 +340,7 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
   for (StringRef name : names)
     targetNames.push_back(name);
   llvm::json::Object root{{"posenc", POSENC_VERSION},
-                          {"abi", 1},
+                          {"abi", POSENC_ABI},
                           {"prefix", prefix},
                           {"llvm", LLVM_VERSION_STRING},
                           {"targets", std::move(targetNames)},

@@ -10,6 +10,7 @@
 #define POSENC_LIB_ABI_CALLLAYOUT_H
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/kernel/CallLayout.h"
 
 namespace mlir::posenc {
 
@@ -43,10 +44,10 @@ public:
   int64_t getStridesWord(unsigned argument) const {
     return strideWords[argument];
   }
-  int64_t getPhaseWord() const { return numWords - 4; }
-  int64_t getMeasuredWord() const { return numWords - 3; }
-  int64_t getSharedWord() const { return numWords - 2; }
-  int64_t getScratchWord() const { return numWords - 1; }
+  int64_t getPhaseWord() const { return numWords - kPhaseWord; }
+  int64_t getMeasuredWord() const { return numWords - kMeasuredWord; }
+  int64_t getSharedWord() const { return numWords - kSharedWord; }
+  int64_t getScratchWord() const { return numWords - kScratchWord; }
   int64_t getNumWords() const { return numWords; }
   /// 0 if chunks share nothing.
   int64_t getSharedBytes() const { return sharedBytes; }

@@ -14,38 +14,8 @@
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
 
-#include "mlir/IR/TypeUtilities.h"
-
 using namespace mlir;
 using namespace mlir::posenc;
-
-/// The bits of an element in memory.
-static int64_t getBits(Type type) {
-  if (type.isIndex())
-    return 64;
-  return llvm::alignTo(type.getIntOrFloatBitWidth(), 8);
-}
-
-/// The code of an element type in DLPack.
-static int64_t getDLPackCode(Type type) {
-  enum {
-    kDLInt = 0,
-    kDLFloat = 2,
-    kDLBfloat = 4,
-    kDLBool = 6,
-    kDLFloat8_e4m3fn = 10,
-    kDLFloat8_e5m2 = 12
-  };
-  if (type.isInteger(1))
-    return kDLBool;
-  if (type.isBF16())
-    return kDLBfloat;
-  if (isa<Float8E4M3FNType>(type))
-    return kDLFloat8_e4m3fn;
-  if (isa<Float8E5M2Type>(type))
-    return kDLFloat8_e5m2;
-  return isa<FloatType>(type) ? kDLFloat : kDLInt;
-}
 
 void CInterfaceEmitter::createTable(StringRef name,
                                     SmallVector<int64_t> values) {
@@ -103,22 +73,22 @@ void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
 /// and with what, operands first.
 static void addCode(SmallVector<int64_t> &code, AffineExpr expr,
                     const CallLayout &layout) {
-  enum { kEnd, kConstant, kWord, kAdd, kMultiply };
   auto add = [&](auto &&self, AffineExpr expr) -> void {
     if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-      code.append({kConstant, constant.getValue()});
+      code.append({kSizeConstant, constant.getValue()});
     } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-      code.append({kWord, layout.getSymbolWord(symbol.getPosition())});
+      code.append({kSizeWord, layout.getSymbolWord(symbol.getPosition())});
     } else {
       auto binary = cast<AffineBinaryOpExpr>(expr);
       self(self, binary.getLHS());
       self(self, binary.getRHS());
-      code.append({expr.getKind() == AffineExprKind::Add ? kAdd : kMultiply,
-                   int64_t{0}});
+      code.append(
+          {expr.getKind() == AffineExprKind::Add ? kSizeAdd : kSizeMultiply,
+           int64_t{0}});
     }
   };
   add(add, expr);
-  code.append({kEnd, int64_t{0}});
+  code.append({kSizeEnd, int64_t{0}});
 }
 
 /// The message of a relation that does not hold. In it, %d is the value of the
@@ -175,9 +145,9 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   for (auto [index, arg] : llvm::enumerate(layout.getArguments())) {
     auto number = static_cast<int64_t>(index);
     RankedTensorType tensor = layout.getTensor(index);
-    Type element = getElementTypeOrSelf(arg.getType());
+    ElementTypeInfo element = getElementTypeInfo(arg.getType());
     arguments.append(
-        {addName(arg.getName()), getDLPackCode(element), getBits(element),
+        {addName(arg.getName()), element.dlpackCode, 8 * element.bytes,
          tensor ? tensor.getRank() : -1,
          number < numInputs ? -1 : abi.getInPlace()[number - numInputs],
          layout.getStridesWord(index), static_cast<int64_t>(dims.size() / 2),

@@ -8,6 +8,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/kernel/CallLayout.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -161,14 +162,15 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
 }
 
 /// How the number of chunks is chosen, as the kernel support library's
-/// kNotChunked etc.
+/// kOneTask etc.
 static int64_t getChunkedBy(LLVM::LLVMFuncOp kernel) {
-  enum { kNotChunked, kByOutputs, kByInputs, kByAll };
   Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
   if (!chunked)
-    return kNotChunked;
+    return kOneTask;
   auto text = dyn_cast<StringAttr>(chunked);
-  return !text ? kByOutputs : text == "inputs" ? kByInputs : kByAll;
+  return !text              ? kTasksByOutputs
+         : text == "inputs" ? kTasksByInputs
+                            : kTasksByAll;
 }
 
 Type CInterfaceEmitter::getKernelType() {

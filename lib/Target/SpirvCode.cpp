@@ -115,9 +115,6 @@ std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
   return code;
 }
 
-/// The words before the SPIR-V module.
-static constexpr size_t kVulkanHead = 7;
-
 /// What stands for the type of an argument.
 static char getLetter(Type type) {
   if (auto memref = dyn_cast<MemRefType>(type))
@@ -168,15 +165,13 @@ mlir::posenc::generateVulkanCode(ModuleOp module) {
     ++words[6];
   }
   words[2] = words.size();
-  uint32_t sum = 0x811c9dc5;
-  for (uint32_t word : llvm::drop_begin(words, 4))
-    sum = (sum ^ word) * 0x01000193;
-  words[3] = sum;
+  words[3] = posencSumVulkanWords(words.data() + 4, words.size() - 4);
   return words;
 }
 
 StringRef mlir::posenc::getSpirvBytes(ArrayRef<uint32_t> vulkanCode) {
-  ArrayRef<uint32_t> words = vulkanCode.slice(kVulkanHead, vulkanCode[4]);
+  ArrayRef<uint32_t> words =
+      vulkanCode.slice(kVulkanHeaderWords, vulkanCode[4]);
   return {reinterpret_cast<const char *>(words.data()),
           words.size() * sizeof(uint32_t)};
 }

@@ -8,7 +8,7 @@
 
 #include "posenc/TargetInfo/TargetSpec.h"
 
-#include "posenc/ABI/CInterface.h"
+#include "posenc/kernel/CpuFeatures.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"

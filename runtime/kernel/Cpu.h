@@ -27,7 +27,7 @@ static unsigned readXcr0(void) {
 #define POSENC_XCR0() readXcr0()
 #endif
 
-/* Bits of CpuFeature in include/posenc/ABI/CInterface.h. */
+/* Bits of PosencCpuFeature. */
 static int64_t findCpuFeatures(void) {
   int64_t found = 0;
   unsigned a, b, c, d;
@@ -48,36 +48,37 @@ static int64_t findCpuFeatures(void) {
   if ((low & 6) == 6 && (leaf1 & leaf1Wanted) == leaf1Wanted &&
       (extended & extendedWanted) == extendedWanted &&
       (b & leaf7Wanted) == leaf7Wanted)
-    found |= 1;
+    found |= kCpuFeatureX86V3;
   unsigned v4Wanted =
       bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
-  if ((found & 1) && (low & 0xe6) == 0xe6 && (b & v4Wanted) == v4Wanted)
-    found |= 2;
+  if ((found & kCpuFeatureX86V3) && (low & 0xe6) == 0xe6 &&
+      (b & v4Wanted) == v4Wanted)
+    found |= kCpuFeatureX86V4;
   unsigned leaf7 = a;
   int hasVnni = (c & bit_AVX512VNNI) != 0;
-  if ((found & 2) && hasVnni && leaf7 >= 1 &&
+  if ((found & kCpuFeatureX86V4) && hasVnni && leaf7 >= 1 &&
       POSENC_CPUID(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16))
-    found |= 4;
+    found |= kCpuFeatureAvx512Bf16;
   return found;
 }
 
-/* A CpuFamily of include/posenc/TargetInfo/Tuning.h; 0 is any other. */
+/* A PosencCpuFamily. */
 static int64_t findCpuFamily(void) {
   unsigned a, b, c, d;
   if (!POSENC_CPUID(0, 0, &a, &b, &c, &d) || b != signature_AMD_ebx ||
       c != signature_AMD_ecx || d != signature_AMD_edx ||
       !POSENC_CPUID(1, 0, &a, &b, &c, &d))
-    return 0;
+    return kCpuFamilyOther;
   unsigned family = a >> 8 & 0xf, model = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
   if (family == 0xf)
     family += a >> 20 & 0xff;
   if (family == 0x19) {
     int isZen4 = (model >= 0x10 && model <= 0x1f) ||
                  (model >= 0x60 && model <= 0x7f) || model >= 0xa0;
-    return isZen4 ? 2 : 1;
+    return isZen4 ? kCpuFamilyZen4 : kCpuFamilyZen3;
   }
   int isZen5 = model < 0x50 || (model >= 0x60 && model <= 0x7f);
-  return family == 0x1a && isZen5 ? 3 : 0;
+  return family == 0x1a && isZen5 ? kCpuFamilyZen5 : kCpuFamilyOther;
 }
 #endif
 
@@ -88,7 +89,7 @@ static int64_t findCpu(void) {
   static int64_t known = -1;
   int64_t cpu = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (cpu < 0) {
-    cpu = findCpuFeatures() | findCpuFamily() << CPU_FAMILY_SHIFT;
+    cpu = findCpuFeatures() | findCpuFamily() << kCpuFamilyShift;
     __atomic_store_n(&known, cpu, __ATOMIC_RELAXED);
   }
   return cpu;
@@ -103,11 +104,11 @@ static int64_t chooseVariant(const struct Variant *variants,
                              int64_t numVariants, int64_t cpu) {
   int64_t first = -1;
   for (int64_t i = 0; i < numVariants; ++i) {
-    int64_t wanted = variants[i].cpuFeatures & CPU_FEATURE_BITS;
-    int64_t family = variants[i].cpuFeatures >> CPU_FAMILY_SHIFT;
+    int64_t wanted = variants[i].cpuFeatures & POSENC_CPU_FEATURE_BITS;
+    int64_t family = variants[i].cpuFeatures >> kCpuFamilyShift;
     if ((cpu & wanted) != wanted)
       continue;
-    if (family && family == cpu >> CPU_FAMILY_SHIFT)
+    if (family && family == cpu >> kCpuFamilyShift)
       return i;
     if (first < 0)
       first = i;

@@ -41,7 +41,7 @@ struct CudaCall {
 };
 
 static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
-  cuda->gpu.code = failCuda(cuda->gpu.call, kGpuFailed, what, error);
+  cuda->gpu.code = failCuda(cuda->gpu.call, kEntryGpuFailed, what, error);
   return cuda->gpu.code;
 }
 
@@ -80,16 +80,15 @@ static int32_t prepareDevice(struct CudaCall *cuda,
                              int64_t numImages) {
   struct CudaDevice *device = &cudaDevices[cuda->device];
   if (__atomic_load_n(&device->library, __ATOMIC_ACQUIRE))
-    return kOk;
-  enum { kMajor = 75, kMinor = 76 };
+    return kEntryOk;
   int major = 0, minor = 0, handle = 0;
   int error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
   if (!error)
-    error =
-        CUDA(kCuDeviceGetAttribute, int *, int, int)(&major, kMajor, handle);
+    error = CUDA(kCuDeviceGetAttribute, int *, int,
+                 int)(&major, kCudaMajorAttribute, handle);
   if (!error)
-    error =
-        CUDA(kCuDeviceGetAttribute, int *, int, int)(&minor, kMinor, handle);
+    error = CUDA(kCuDeviceGetAttribute, int *, int,
+                 int)(&minor, kCudaMinorAttribute, handle);
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
   /* What the driver does not take, it may still compile. */
@@ -109,10 +108,10 @@ static int32_t prepareDevice(struct CudaCall *cuda,
     __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
   unlockCuda();
   if (library)
-    return kOk;
+    return kEntryOk;
   if (error)
     return failOnce(cuda, "the kernels cannot be loaded", error);
-  return cuda->gpu.code = fail(cuda->gpu.call, kNoGpu,
+  return cuda->gpu.code = fail(cuda->gpu.call, kEntryNoGpu,
                                "there are no kernels for this GPU, of compute "
                                "capability %d.%d",
                                VALUES(major, minor));
@@ -187,7 +186,7 @@ static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
   if (current && device == handle)
-    return kOk;
+    return kEntryOk;
   lockCuda();
   struct CudaDevice *it = &cudaDevices[cuda->device];
   if (!it->context)
@@ -198,7 +197,7 @@ static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
   if (error)
     return failOnce(cuda, "the device has no context", error);
   *isPushed = 1;
-  return kOk;
+  return kEntryOk;
 }
 
 /* Runs the kernel on what is in the words. */
@@ -230,18 +229,21 @@ static int32_t findDevice(struct Call *call, const int64_t *arguments,
   const struct Description *description = call->description;
   *device = -1;
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
-    const struct Tensor *tensor = (const struct Tensor *)arguments[i];
+    const struct PosencDlTensor *tensor =
+        (const struct PosencDlTensor *)arguments[i];
     if (!hasElements(&description->arguments[i]))
       continue;
     if (*device < 0)
       *device = tensor->deviceId;
     if (tensor->deviceId != *device)
-      return fail(call, kDevice, "%n is on device %d, another one on device %d",
+      return fail(call, kEntryDevice,
+                  "%n is on device %d, another one on device %d",
                   VALUES(i, tensor->deviceId, *device));
   }
   if (*device < 0 || *device >= kMaxCudaDevices)
-    return fail(call, kDevice, "there is no CUDA device %d", VALUES(*device));
-  return kOk;
+    return fail(call, kEntryDevice, "there is no CUDA device %d",
+                VALUES(*device));
+  return kEntryOk;
 }
 
 int32_t launchCuda(const struct Description *description,
@@ -259,7 +261,9 @@ int32_t launchCuda(const struct Description *description,
   if (message && size > 0)
     *message = 0;
   struct CudaCall cuda = {
-      {&call, kOk, launchOnCuda, allocateOnCuda, releaseOnCuda}, stream, 0};
+      {&call, kEntryOk, launchOnCuda, allocateOnCuda, releaseOnCuda},
+      stream,
+      0};
   int64_t outputBytes;
   int32_t code = bindArguments(&call, arguments);
   if (!code)

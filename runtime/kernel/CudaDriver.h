@@ -11,6 +11,7 @@
 
 #include "Loader.h"
 #include "Report.h"
+#include "posenc/kernel/CudaLibrary.h"
 
 /* Handles of the driver are pointers, its results 0 or an error. */
 typedef int (*CudaFunction)();
@@ -96,31 +97,31 @@ static int32_t failCuda(struct Call *call, int32_t code, const char *what,
 static int32_t openCuda(struct Call *call) {
   static int isOpen;
   if (__atomic_load_n(&isOpen, __ATOMIC_ACQUIRE))
-    return kOk;
+    return kEntryOk;
   enum { kNow = 2 };
   int canOpen = dlopen && dlsym && dlerror;
-  void *driver = canOpen ? dlopen("libcuda.so.1", kNow) : NULL;
+  void *driver = canOpen ? dlopen(POSENC_CUDA_DRIVER, kNow) : NULL;
   if (!driver) {
     const char *text = canOpen ? dlerror() : NULL;
-    fail(call, kNoGpu, "there is no CUDA driver", NULL);
+    fail(call, kEntryNoGpu, "there is no CUDA driver", NULL);
     putText(call, ": ");
-    putText(call, text ? text : "libcuda.so.1 cannot be opened");
+    putText(call, text ? text : POSENC_CUDA_DRIVER " cannot be opened");
     if (call->message && call->size > 0)
       call->message[call->used] = 0;
-    return kNoGpu;
+    return kEntryNoGpu;
   }
   lockCuda();
-  int32_t code = kOk;
+  int32_t code = kEntryOk;
   for (int i = 0; i < kNumCudaFunctions && !code; ++i) {
     cudaFunctions[i] = (CudaFunction)dlsym(driver, cudaFunctionNames[i]);
     if (!cudaFunctions[i])
       code =
-          fail(call, kNoGpu,
+          fail(call, kEntryNoGpu,
                "the CUDA driver is older than CUDA 12, which is needed", NULL);
   }
   int error = code ? 0 : CUDA(kCuInit, unsigned)(0);
   if (error)
-    code = failCuda(call, kNoGpu, "the CUDA driver finds no GPU", error);
+    code = failCuda(call, kEntryNoGpu, "the CUDA driver finds no GPU", error);
   __atomic_store_n(&isOpen, !code, __ATOMIC_RELEASE);
   unlockCuda();
   return code;

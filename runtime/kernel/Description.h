@@ -9,6 +9,10 @@
 #ifndef POSENC_KERNEL_DESCRIPTION_H
 #define POSENC_KERNEL_DESCRIPTION_H
 
+#include "posenc/kernel/CallLayout.h"
+#include "posenc/kernel/CpuFeatures.h"
+#include "posenc/kernel/EntryStatus.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,20 +22,6 @@
  * that follow from them, then for each tensor its strides in elements for all
  * dimensions but the last, whose stride is 1, then those of LastWord. The word
  * of an argument has the argument's number. */
-
-/* The last words of a call, counted from the end. */
-enum LastWord {
-  /* The address of the scratch of the first chunk; of the call's workspace as
-   * the caller gives it, until the kernel runs. */
-  kScratchWord = 1,
-  /* Of memory that chunks share. */
-  kSharedWord,
-  /* Of memory that all phases share, as large as the kernel says. */
-  kMeasuredWord,
-  /* The number of the phase, or -1, at which the kernel leaves here how large
-   * that memory is; negative if no memory is as large. */
-  kPhaseWord
-};
 
 typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
 
@@ -58,11 +48,10 @@ struct Bound {
   struct Dim each;     /* -1: none */
 };
 
-/* A polynomial of words, which ends with kEnd; operands come first. */
+/* A polynomial of words, which ends with kSizeEnd; operands come first. */
 struct Code {
   int64_t action, value;
 };
-enum { kEnd, kConstant, kWord, kAdd, kMultiply };
 
 /* As #posenc.term; the operands are offsets into the code, in numbers. */
 struct Term {
@@ -78,10 +67,6 @@ struct Relation {
   int64_t isSwapped;
 };
 
-/* Features are the lower half of a CPU's bits, its family the upper one. */
-#define CPU_FAMILY_SHIFT 32
-#define CPU_FEATURE_BITS 0xffffffffll
-
 /* What one variant does in a call. */
 struct Kernel {
   Packed packed;
@@ -93,7 +78,7 @@ struct Kernel {
 };
 
 struct Variant {
-  /* Bits of CpuFeature in Codegen/CInterface.h, and the family that the variant
+  /* Bits of PosencCpuFeature, and the family that the variant
    * is tuned for; 0: for any. */
   int64_t cpuFeatures;
   const struct Kernel *kernel;
@@ -119,37 +104,12 @@ struct Description {
   int64_t numBounds, numTerms, numRelations;
   int64_t hasWorkspace;
   /* In the workspace, of any variant: what all chunks share, and what each has
-   * of its own; multiples of kWorkspaceAlign. */
+   * of its own; multiples of kWorkspaceAlignment. */
   int64_t sharedBytes, scratchBytes;
 };
 
-enum { kWorkspaceAlign = 64 };
-
-/* What tells how much work there is to be split: all that is written, or, of
- * updates of a cache, what is new, or all that is read and written. */
-enum { kNotChunked, kByOutputs, kByInputs, kByAll };
-
-/* What entries return; createHeader explains them to users. */
-enum {
-  kOk,
-  kNull,
-  kSize,
-  kOverlap,
-  kCpu,
-  kDevice,
-  kType,
-  kRank,
-  kShape,
-  kStride,
-  kAlignment,
-  kArguments, /* of TVM FFI only */
-  kIndex,
-  kNoGpu,
-  kGpuFailed
-};
-
 static inline int64_t *getLastWord(const struct Description *description,
-                                   int64_t *words, enum LastWord which) {
+                                   int64_t *words, enum PosencLastWord which) {
   return &words[description->numWords - (int64_t)which];
 }
 

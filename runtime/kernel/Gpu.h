@@ -41,7 +41,8 @@ void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
   if (gpu->code || blocks == 0)
     return;
   if (blocks < 0 || blocks > INT32_MAX) {
-    gpu->code = fail(gpu->call, kSize, "too many positions for a GPU", NULL);
+    gpu->code =
+        fail(gpu->call, kEntrySize, "too many positions for a GPU", NULL);
     return;
   }
   gpu->launch(gpu, kernel, blocks, threads, parameters);

@@ -66,17 +66,17 @@ static int32_t checkRow(struct Call *call, const struct Indices *indices,
     if (index >= low && index <= high)
       continue;
     if (isMatrix)
-      return fail(call, kIndex,
+      return fail(call, kEntryIndex,
                   low < 0 ? "%n[%d, %d] is %d, expected at most %d"
                           : "%n[%d, %d] is %d, expected at least 0 and at "
                             "most %d",
                   VALUES(indices->number, row, i, index, high));
-    return fail(call, kIndex,
+    return fail(call, kEntryIndex,
                 low < 0 ? "%n[%d] is %d, expected at most %d"
                         : "%n[%d] is %d, expected at least 0 and at most %d",
                 VALUES(indices->number, i, index, high));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 static int32_t checkLengths(struct Call *call, const struct Indices *lengths,
@@ -84,26 +84,26 @@ static int32_t checkLengths(struct Call *call, const struct Indices *lengths,
   for (int64_t i = 0; i < lengths->columns; ++i) {
     int64_t length = getIndex(lengths, 0, i);
     if (length < 0 || length > limit)
-      return fail(call, kIndex, "%n[%d] is %d, expected 0 to %d",
+      return fail(call, kEntryIndex, "%n[%d] is %d, expected 0 to %d",
                   VALUES(lengths->number, i, length, limit));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 static int32_t checkStarts(struct Call *call, const struct Indices *starts,
                            int64_t limit, int64_t numParts) {
   if (numParts < 0 ? starts->columns < 1 : starts->columns - 1 != numParts)
-    return fail(call, kShape, "dimension 0 of %n is %d, expected %d",
+    return fail(call, kEntryShape, "dimension 0 of %n is %d, expected %d",
                 VALUES(starts->number, starts->columns,
                        numParts < 0 ? 1 : numParts + 1));
   for (int64_t i = 0, last = 0; i < starts->columns; ++i) {
     int64_t start = getIndex(starts, 0, i);
     if (start < last || start > limit)
-      return fail(call, kIndex, "%n[%d] is %d, expected %d to %d",
+      return fail(call, kEntryIndex, "%n[%d] is %d, expected %d to %d",
                   VALUES(starts->number, i, start, last, limit));
     last = start;
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* The lengths have been checked: no row is too short. Pages without keys hold
@@ -119,7 +119,7 @@ static int32_t checkPages(struct Call *call, const struct Indices *pages,
     if (code)
       return code;
   }
-  return kOk;
+  return kEntryOk;
 }
 
 static int32_t checkAll(struct Call *call, const struct Indices *indices,
@@ -129,7 +129,7 @@ static int32_t checkAll(struct Call *call, const struct Indices *indices,
     if (code)
       return code;
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* Checks what the kernel takes for granted of the numbers that it is given.
@@ -140,10 +140,10 @@ static int32_t checkIndices(struct Call *call) {
     const struct Bound *bound = &description->bounds[i];
     int64_t limit = getLimit(call, bound);
     int64_t each = getFactor(call, &bound->each);
-    int32_t code = kOk;
+    int32_t code = kEntryOk;
     if (bound->kind == kHeads) {
       if (limit == 0 ? each != 0 : each % limit != 0)
-        code = fail(call, kShape,
+        code = fail(call, kEntryShape,
                     "the %d heads of %n are no multiple of the keys' %d",
                     VALUES(each, bound->input, limit));
     } else {
@@ -161,7 +161,7 @@ static int32_t checkIndices(struct Call *call) {
     if (code)
       return code;
   }
-  return kOk;
+  return kEntryOk;
 }
 
 #endif

@@ -1,4 +1,5 @@
-//===- KernelSupport.c - the code that every kernel library contains --*-- C --*-===//
+//===- KernelSupport.c - the code that every kernel library contains --*-- C
+//--*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,9 +31,6 @@ typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
 #define MAX_CHUNKS 256
 /* Each chunk has a part of a workspace, which must not grow without bounds. */
 #define MAX_WORKSPACE_CHUNKS 64
-/* As kSharedBytes and kSmallSharedBytes. */
-#define MAX_SHARED (144 * 1024)
-#define MAX_SMALL_SHARED (64 * 1024)
 
 static ParallelFor hostParallelFor;
 static void *hostContext;
@@ -154,12 +152,12 @@ runWith(struct Work *work, int64_t *word, char *shared) {
 
 /* Apart, so that only kernels that need it have so large a frame. */
 void runShared(struct Work *work, int64_t *word) {
-  _Alignas(64) char shared[MAX_SHARED];
+  _Alignas(64) char shared[kSharedBytes];
   runWith(work, word, shared);
 }
 
 void runSmallShared(struct Work *work, int64_t *word) {
-  _Alignas(64) char shared[MAX_SMALL_SHARED];
+  _Alignas(64) char shared[kSmallSharedBytes];
   runWith(work, word, shared);
 }
 
@@ -175,9 +173,10 @@ static const struct Kernel *findKernel(const struct Description *description) {
 static int64_t getWorkBytes(const struct Description *description,
                             const struct Kernel *kernel, const int64_t *words) {
   int64_t numArguments = getNumArguments(description);
-  int64_t first = kernel->chunkedBy == kByOutputs ? description->numInputs : 0;
-  int64_t end =
-      kernel->chunkedBy == kByInputs ? description->numInputs : numArguments;
+  int64_t first =
+      kernel->chunkedBy == kTasksByOutputs ? description->numInputs : 0;
+  int64_t end = kernel->chunkedBy == kTasksByInputs ? description->numInputs
+                                                    : numArguments;
   uint64_t total = 0;
   for (int64_t i = first; i < end; ++i) {
     const struct Argument *argument = &description->arguments[i];
@@ -238,7 +237,7 @@ static int32_t run(struct Call *call, const struct Kernel *kernel) {
   if (description->hasWorkspace) {
     int64_t measured = measure(description, kernel, call->words);
     if (measured < 0)
-      return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
+      return fail(call, kEntrySize, "sizes multiply beyond 63 bits", NULL);
     code = bindWorkspace(
         call, getWorkspaceBytes(description, numChunks, measured), measured);
     if (code)
@@ -250,17 +249,17 @@ static int32_t run(struct Call *call, const struct Kernel *kernel) {
                            getLastWord(description, call->words, kSharedWord));
   else
     runPhases(&work);
-  return kOk;
+  return kEntryOk;
 }
 
 /* The words have all but the strides. */
 int32_t launch(const struct Description *description, int64_t *words) {
   const struct Kernel *kernel = findKernel(description);
   if (!kernel)
-    return kCpu;
+    return kEntryCpu;
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (description->sizes[i] >= -1 && words[getSizeWord(description, i)] < 0)
-      return kSize;
+      return kEntrySize;
   struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
   int32_t code = bindTerms(&call);
   if (code)
@@ -274,7 +273,7 @@ int32_t launch(const struct Description *description, int64_t *words) {
 static int32_t runTensors(struct Call *call, const int64_t *arguments) {
   const struct Kernel *kernel = findKernel(call->description);
   if (!kernel)
-    return fail(call, kCpu,
+    return fail(call, kEntryCpu,
                 "the CPU lacks an instruction set that the library was "
                 "compiled for",
                 NULL);

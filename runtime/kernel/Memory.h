@@ -49,19 +49,20 @@ static int32_t checkOutput(struct Call *call, struct Views *views,
   const struct Description *description = call->description;
   const struct View *view = getView(call, views, number, 0);
   if (!isInjective(view))
-    return fail(call, kOverlap, "elements of %n share memory", VALUES(number));
+    return fail(call, kEntryOverlap, "elements of %n share memory",
+                VALUES(number));
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
     if (i == number || !hasElements(&description->arguments[i]) ||
         isSame(description, number, i, call->words) ||
         !overlap(view, getView(call, views, i, 1)))
       continue;
     if (description->arguments[number].inPlace == i)
-      return fail(call, kOverlap,
+      return fail(call, kEntryOverlap,
                   "%n overlaps %n but is not the same view of that memory",
                   VALUES(number, i));
-    return fail(call, kOverlap, "%n overlaps %n", VALUES(number, i));
+    return fail(call, kEntryOverlap, "%n overlaps %n", VALUES(number, i));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* Checks the memory of all tensors, whose addresses, sizes and strides are in
@@ -77,9 +78,9 @@ __attribute__((noinline)) static int32_t checkMemory(struct Call *call,
       continue;
     struct View *view = i < kMaxViews ? &views.views[i] : &views.more[0];
     if (createView(description, i, call->words, view))
-      return fail(call, kSize, "%n is larger than any memory", VALUES(i));
+      return fail(call, kEntrySize, "%n is larger than any memory", VALUES(i));
     if (!view->isEmpty && call->words[i] == 0)
-      return fail(call, kNull, "the data of %n is NULL", VALUES(i));
+      return fail(call, kEntryNull, "the data of %n is NULL", VALUES(i));
   }
   *outputBytes = 0;
   for (int64_t i = description->numInputs; i < numArguments; ++i) {
@@ -88,7 +89,7 @@ __attribute__((noinline)) static int32_t checkMemory(struct Call *call,
       return code;
     *outputBytes += getBytes(getView(call, &views, i, 0));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 #endif

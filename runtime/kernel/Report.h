@@ -10,6 +10,7 @@
 #define POSENC_KERNEL_REPORT_H
 
 #include "Description.h"
+#include "posenc/kernel/DlTensor.h"
 
 /* A call of an entry, and where its message goes. */
 struct Call {
@@ -51,8 +52,8 @@ static void putType(struct Call *call, int64_t type) {
   int64_t code = type & 0xff, lanes = type >> 16;
   if (code < (int64_t)(sizeof(names) / sizeof(*names))) {
     putText(call, names[code]);
-  } else if (code == 10 || code == 12) {
-    putText(call, code == 10 ? "float8_e4m3fn" : "float8_e5m2");
+  } else if (code == kDLFloat8_e4m3fn || code == kDLFloat8_e5m2) {
+    putText(call, code == kDLFloat8_e4m3fn ? "float8_e4m3fn" : "float8_e5m2");
     putText(call, " of bits ");
   } else {
     putText(call, "type code ");

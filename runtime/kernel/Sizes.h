@@ -29,18 +29,18 @@ static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
   int depth = 0;
   const struct Code *code =
       (const struct Code *)(call->description->code + offset);
-  for (; code->action != kEnd; ++code) {
-    if (code->action == kConstant) {
+  for (; code->action != kSizeEnd; ++code) {
+    if (code->action == kSizeConstant) {
       stack[depth++] = code->value;
       continue;
     }
-    if (code->action == kWord) {
+    if (code->action == kSizeWord) {
       stack[depth++] = call->words[code->value];
       continue;
     }
     int64_t right = stack[--depth], *left = &stack[depth - 1];
-    if (code->action == kAdd ? __builtin_add_overflow(*left, right, left)
-                             : __builtin_mul_overflow(*left, right, left))
+    if (code->action == kSizeAdd ? __builtin_add_overflow(*left, right, left)
+                                 : __builtin_mul_overflow(*left, right, left))
       return 0;
   }
   *result = stack[0];
@@ -102,16 +102,16 @@ static int32_t checkSizes(struct Call *call) {
     int64_t left, right;
     if (!evaluate(call, relation->left, &left) ||
         !evaluate(call, relation->right, &right))
-      return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
+      return fail(call, kEntrySize, "sizes multiply beyond 63 bits", NULL);
     if (relation->kind == kEqual ? left == right : left <= right)
       continue;
     int isSwapped = relation->isSwapped != 0;
-    return fail(call, kShape, description->names + relation->message,
+    return fail(call, kEntryShape, description->names + relation->message,
                 VALUES(isSwapped ? right : left, isSwapped ? left : right));
   }
   if (!hasTerm)
-    return fail(call, kSize, "sizes multiply beyond 63 bits", NULL);
-  return kOk;
+    return fail(call, kEntrySize, "sizes multiply beyond 63 bits", NULL);
+  return kEntryOk;
 }
 
 #endif

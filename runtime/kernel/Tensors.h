@@ -11,27 +11,6 @@
 
 #include "Sizes.h"
 
-/* DLTensor of DLPack, in the layout of all its versions. */
-struct Tensor {
-  void *data;
-  int32_t deviceType, deviceId;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape;
-  int64_t *strides; /* in elements; NULL: contiguous */
-  uint64_t byteOffset;
-};
-
-enum { kDLCPU = 1, kDLCUDA = 2, kDLVulkan = 7, kDLCUDAManaged = 13 };
-enum {
-  kDLUInt = 1,
-  kDLFloat = 2,
-  kDLBool = 6,
-  kDLFloat8_e4m3fn = 10,
-  kDLFloat8_e5m2 = 12
-};
-
 /* In the word of an argument of which only the shape is read: there is no
  * tensor, so that others must give its sizes. */
 enum { kAbsent = -1 };
@@ -44,10 +23,10 @@ static int32_t bindSize(struct Call *call, int64_t number, int64_t dim,
   if (call->words[word] < 0)
     call->words[word] = size;
   if (call->words[word] == size)
-    return kOk;
+    return kEntryOk;
   int64_t scalar = description->sizes[word - getNumArguments(description)];
   if (scalar >= 0)
-    return fail(call, kShape, "dimension %d of %n is %d, but %n is %d",
+    return fail(call, kEntryShape, "dimension %d of %n is %d, but %n is %d",
                 VALUES(dim, number, size, scalar, call->words[word]));
   /* The first that has it; this dimension at the latest. */
   for (int64_t i = 0;; ++i) {
@@ -56,44 +35,44 @@ static int32_t bindSize(struct Call *call, int64_t number, int64_t dim,
       continue;
     for (int64_t d = 0; d < other->rank; ++d)
       if (description->dims[other->dims + d].word == word)
-        return fail(call, kShape,
+        return fail(call, kEntryShape,
                     "dimension %d of %n is %d, but dimension %d of %n is %d",
                     VALUES(dim, number, size, d, i, call->words[word]));
   }
 }
 
 static int32_t bindShape(struct Call *call, int64_t number,
-                         const struct Tensor *tensor) {
+                         const struct PosencDlTensor *tensor) {
   const struct Argument *argument = &call->description->arguments[number];
   if (tensor->ndim != argument->rank)
-    return fail(call, kRank, "%n has %d dimensions, expected %d",
+    return fail(call, kEntryRank, "%n has %d dimensions, expected %d",
                 VALUES(number, tensor->ndim, argument->rank));
   if (argument->rank > 0 && !tensor->shape)
-    return fail(call, kNull, "the shape of %n is NULL", VALUES(number));
+    return fail(call, kEntryNull, "the shape of %n is NULL", VALUES(number));
   for (int64_t dim = 0; dim < argument->rank; ++dim) {
     const struct Dim *expected = &call->description->dims[argument->dims + dim];
     int64_t size = tensor->shape[dim];
     if (size < 0)
-      return fail(call, kSize, "dimension %d of %n is negative: %d",
+      return fail(call, kEntrySize, "dimension %d of %n is negative: %d",
                   VALUES(dim, number, size));
     if (expected->word < 0 && size != expected->size)
-      return fail(call, kShape, "dimension %d of %n is %d, expected %d",
+      return fail(call, kEntryShape, "dimension %d of %n is %d, expected %d",
                   VALUES(dim, number, size, expected->size));
     int32_t code = expected->word < 0
-                       ? kOk
+                       ? kEntryOk
                        : bindSize(call, number, dim, expected->word, size);
     if (code)
       return code;
   }
-  return kOk;
+  return kEntryOk;
 }
 
 static int32_t bindStrides(struct Call *call, int64_t number,
-                           const struct Tensor *tensor) {
+                           const struct PosencDlTensor *tensor) {
   const struct Argument *argument = &call->description->arguments[number];
   if (!tensor->strides) {
     setContiguous(call->description, argument, call->words);
-    return kOk;
+    return kEntryOk;
   }
   int isEmpty = 0;
   for (int64_t dim = 0; dim < argument->rank; ++dim)
@@ -105,31 +84,31 @@ static int32_t bindStrides(struct Call *call, int64_t number,
     if (dim + 1 < argument->rank)
       call->words[argument->strides + dim] = stride;
     else if (stride != 1 && !isEmpty && tensor->shape[dim] != 1)
-      return fail(call, kStride,
+      return fail(call, kEntryStride,
                   "the last dimension of %n has stride %d, expected 1",
                   VALUES(number, stride));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* Checks a tensor, and puts its address, sizes and strides into the words. */
 static int32_t bindTensor(struct Call *call, int64_t number,
-                          const struct Tensor *tensor) {
+                          const struct PosencDlTensor *tensor) {
   const struct Argument *argument = &call->description->arguments[number];
   if (!tensor && argument->isShapeOnly) {
     call->words[number] = kAbsent;
     for (int64_t dim = 0; dim + 1 < argument->rank; ++dim)
       call->words[argument->strides + dim] = 0;
-    return kOk;
+    return kEntryOk;
   }
   if (!tensor)
-    return fail(call, kNull, "%n is NULL", VALUES(number));
+    return fail(call, kEntryNull, "%n is NULL", VALUES(number));
   /* Memory that nobody reads may be anywhere. */
   int isThere =
       tensor->deviceType == call->deviceType || argument->isShapeOnly ||
       (call->deviceType == kDLCUDA && tensor->deviceType == kDLCUDAManaged);
   if (!isThere)
-    return fail(call, kDevice,
+    return fail(call, kEntryDevice,
                 call->deviceType == kDLCPU
                     ? "%n is on a device of type %d, expected the CPU, type %d"
                 : call->deviceType == kDLCUDA
@@ -143,7 +122,7 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   int isCode =
       tensor->code == argument->code || (isByte && tensor->code == kDLUInt);
   if (!isCode || tensor->bits != argument->bits || tensor->lanes != 1)
-    return fail(call, kType, "%n has elements of type %t, expected %t",
+    return fail(call, kEntryType, "%n has elements of type %t, expected %t",
                 VALUES(number,
                        packType(tensor->code, tensor->bits, tensor->lanes),
                        packType(argument->code, argument->bits, 1)));
@@ -151,7 +130,7 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   if (!code && argument->isShapeOnly) {
     call->words[number] = 0;
     setContiguous(call->description, argument, call->words);
-    return kOk;
+    return kEntryOk;
   }
   if (!code)
     code = bindStrides(call, number, tensor);
@@ -161,13 +140,14 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   /* NULL with an offset is as little a tensor as NULL. */
   if (tensor->data && __builtin_add_overflow((uint64_t)tensor->data,
                                              tensor->byteOffset, &address))
-    return fail(call, kSize, "%n is larger than any memory", VALUES(number));
+    return fail(call, kEntrySize, "%n is larger than any memory",
+                VALUES(number));
   if (address & (uint64_t)(argument->bits / 8 - 1))
-    return fail(call, kAlignment,
+    return fail(call, kEntryAlignment,
                 "the address of %n is no multiple of its elements' %d bytes",
                 VALUES(number, argument->bits / 8));
   call->words[number] = (int64_t)address;
-  return kOk;
+  return kEntryOk;
 }
 
 /* That each size was given by a tensor that is not absent. */
@@ -177,11 +157,11 @@ static int32_t checkSizesGiven(struct Call *call) {
     const struct Argument *argument = &description->arguments[i];
     for (int64_t dim = 0; dim < argument->rank; ++dim)
       if (getSize(description, argument, dim, call->words) < 0)
-        return fail(call, kNull,
+        return fail(call, kEntryNull,
                     "%n is NULL, and no other tensor gives its dimension %d",
                     VALUES(i, dim));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* Says which dimension is not the term that it has to be. */
@@ -192,10 +172,10 @@ static int32_t failTerm(struct Call *call, int64_t number, int64_t expected) {
     const struct Argument *argument = &description->arguments[i];
     for (int64_t dim = 0; dim < argument->rank; ++dim)
       if (description->dims[argument->dims + dim].word == word)
-        return fail(call, kShape, "dimension %d of %n is %d, expected %d",
+        return fail(call, kEntryShape, "dimension %d of %n is %d, expected %d",
                     VALUES(dim, i, call->words[word], expected));
   }
-  return kShape;
+  return kEntryShape;
 }
 
 /* Checks the sizes, and those of outputs that follow from others; where nothing
@@ -213,14 +193,14 @@ static int32_t bindTerms(struct Call *call) {
     int64_t size = call->words[terms + term];
     int64_t *word = &call->words[getSizeWord(description, i)];
     if (size < 0)
-      return fail(call, kSize, "the size of an output is negative: %d",
+      return fail(call, kEntrySize, "the size of an output is negative: %d",
                   VALUES(size));
     if (*word < 0)
       *word = size;
     if (*word != size)
       return failTerm(call, i, size);
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* Fills in all words from the tensors and scalars. */
@@ -231,14 +211,14 @@ static int32_t bindArguments(struct Call *call, const int64_t *arguments) {
     int64_t scalar = description->sizes[i];
     int64_t size = scalar < 0 ? -1 : arguments[scalar];
     if (scalar >= 0 && size < 0)
-      return fail(call, kSize, "%n is negative: %d", VALUES(scalar, size));
+      return fail(call, kEntrySize, "%n is negative: %d", VALUES(scalar, size));
     call->words[getSizeWord(description, i)] = size;
   }
-  int32_t code = kOk;
+  int32_t code = kEntryOk;
   for (int64_t i = 0; i < numArguments; ++i) {
     call->words[i] = arguments[i];
     if (description->arguments[i].rank >= 0)
-      code = bindTensor(call, i, (const struct Tensor *)arguments[i]);
+      code = bindTensor(call, i, (const struct PosencDlTensor *)arguments[i]);
     if (code)
       return code;
   }

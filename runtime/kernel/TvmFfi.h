@@ -38,11 +38,12 @@ extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
     __attribute__((weak));
 
 /* The tensor that a value is, or NULL. */
-static const struct Tensor *getTensor(const struct Any *any) {
+static const struct PosencDlTensor *getTensor(const struct Any *any) {
   if (any->type == kFfiTensor)
-    return (const struct Tensor *)(any->value.pointer + kFfiHeaderBytes);
+    return (const struct PosencDlTensor *)(any->value.pointer +
+                                           kFfiHeaderBytes);
   if (any->type == kFfiTensorPointer)
-    return (const struct Tensor *)any->value.pointer;
+    return (const struct PosencDlTensor *)any->value.pointer;
   return NULL;
 }
 
@@ -53,7 +54,7 @@ static int32_t unpackScalar(struct Call *call, int64_t number,
   const struct Argument *argument = &call->description->arguments[number];
   int isReal = argument->code == kDLFloat;
   if (any->type != kFfiInt && !(isReal && any->type == kFfiFloat))
-    return fail(call, kArguments,
+    return fail(call, kEntryArguments,
                 isReal ? "%n has type index %d, expected a number"
                        : "%n has type index %d, expected an integer",
                 VALUES(number, any->type));
@@ -68,32 +69,32 @@ static int32_t unpackScalar(struct Call *call, int64_t number,
     else
       __builtin_memcpy(word, &value, sizeof(value));
   } else if (argument->bits == 32 && *word != (int32_t)*word) {
-    return fail(call, kArguments, "%n is beyond 32 bits: %d",
+    return fail(call, kEntryArguments, "%n is beyond 32 bits: %d",
                 VALUES(number, *word));
   }
-  return kOk;
+  return kEntryOk;
 }
 
 /* Takes the tensor of bytes that is a call's workspace; None is one without. */
 static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
                                int64_t *bytes) {
-  const struct Tensor *tensor = getTensor(any);
+  const struct PosencDlTensor *tensor = getTensor(any);
   int64_t *word = getLastWord(call->description, call->words, kScratchWord);
   *word = *bytes = 0;
   call->workspaceBytes = bytes;
   if (any->type == kFfiNone)
-    return kOk;
+    return kEntryOk;
   if (!tensor)
-    return fail(call, kArguments,
+    return fail(call, kEntryArguments,
                 "the workspace has type index %d, expected a tensor",
                 VALUES(any->type));
   if (tensor->deviceType != kDLCPU)
-    return fail(call, kDevice,
+    return fail(call, kEntryDevice,
                 "the workspace is on a device of type %d, expected the CPU, "
                 "type %d",
                 VALUES(tensor->deviceType, kDLCPU));
   if (tensor->code != kDLUInt || tensor->bits != 8 || tensor->lanes != 1)
-    return fail(call, kType,
+    return fail(call, kEntryType,
                 "the workspace has elements of type %t, expected %t",
                 VALUES(packType(tensor->code, tensor->bits, tensor->lanes),
                        packType(kDLUInt, 8, 1)));
@@ -101,14 +102,15 @@ static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
   for (int64_t dim = tensor->ndim - 1; dim >= 0; --dim) {
     int64_t size = tensor->shape[dim];
     if (tensor->strides && size > 1 && tensor->strides[dim] != count)
-      return fail(call, kStride, "the workspace is not contiguous", NULL);
+      return fail(call, kEntryStride, "the workspace is not contiguous", NULL);
     if (size < 0 || __builtin_mul_overflow(count, size, &count))
-      return fail(call, kSize, "the workspace is larger than any memory", NULL);
+      return fail(call, kEntrySize, "the workspace is larger than any memory",
+                  NULL);
   }
   *bytes = count;
   if (tensor->data)
     *word = (int64_t)((uint64_t)tensor->data + tensor->byteOffset);
-  return kOk;
+  return kEntryOk;
 }
 
 /* Turns the arguments of a call into those of launchTensors. */
@@ -119,25 +121,26 @@ static int32_t unpackArguments(struct Call *call, const struct Any *args,
   int64_t numArguments = getNumArguments(description);
   int64_t expected = numArguments + (description->hasWorkspace ? 1 : 0);
   if (count != expected)
-    return fail(call, kArguments, "%d arguments, expected %d",
+    return fail(call, kEntryArguments, "%d arguments, expected %d",
                 VALUES(count, expected));
   for (int64_t i = 0; i < numArguments; ++i) {
     const struct Argument *argument = &description->arguments[i];
-    int32_t code = kOk;
+    int32_t code = kEntryOk;
     arguments[i] = (int64_t)getTensor(&args[i]);
     int isAbsent = args[i].type == kFfiNone && argument->isShapeOnly;
     if (argument->rank < 0)
       code = unpackScalar(call, i, &args[i], &arguments[i]);
     else if (args[i].type != kFfiTensor && args[i].type != kFfiTensorPointer &&
              !isAbsent)
-      code = fail(call, kArguments, "%n has type index %d, expected a tensor",
-                  VALUES(i, args[i].type));
+      code =
+          fail(call, kEntryArguments, "%n has type index %d, expected a tensor",
+               VALUES(i, args[i].type));
     if (code)
       return code;
   }
   return description->hasWorkspace
              ? unpackWorkspace(call, &args[numArguments], workspaceBytes)
-             : kOk;
+             : kEntryOk;
 }
 
 typedef void (*SetFfiError)(const char *kind, const char *message);
@@ -154,11 +157,11 @@ static SetFfiError findSetFfiError(void) {
 
 /* What a call by this ABI returns; -1 with the error set. */
 static int32_t raise(const struct Call *call, int32_t code) {
-  if (code == kOk)
+  if (code == kEntryOk)
     return 0;
-  const char *kind = code == kArguments || code == kType ? "TypeError"
-                     : code == kCpu                      ? "RuntimeError"
-                                                         : "ValueError";
+  const char *kind = code == kEntryArguments || code == kEntryType ? "TypeError"
+                     : code == kEntryCpu ? "RuntimeError"
+                                         : "ValueError";
   SetFfiError setError = findSetFfiError();
   if (setError)
     setError(kind, call->message);

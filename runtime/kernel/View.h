@@ -65,13 +65,13 @@ static inline int createContiguousView(const struct Description *description,
 }
 
 /* Finds the memory of a tensor whose sizes and strides are in the words.
- * Returns kSize if it is more than there are addresses. */
+ * Returns kEntrySize if it is more than there are addresses. */
 static inline int32_t createView(const struct Description *description,
                                  int64_t number, const int64_t *words,
                                  struct View *view) {
   const struct Argument *argument = &description->arguments[number];
   if (createContiguousView(description, number, words, view))
-    return kOk;
+    return kEntryOk;
   /* All but the levels, of which a contiguous tensor has none. */
   view->isEmpty = view->hasTooManyLevels = view->isRepeating = 0;
   view->low = (uint64_t)words[number];
@@ -81,7 +81,7 @@ static inline int32_t createView(const struct Description *description,
   for (int64_t dim = 0; dim < argument->rank; ++dim)
     view->isEmpty |= getSize(description, argument, dim, words) == 0;
   if (view->isEmpty)
-    return kOk;
+    return kEntryOk;
 
   /* The level to which the next dimension outward may belong. */
   int64_t stride = (int64_t)view->bytes, size = 1;
@@ -95,17 +95,17 @@ static inline int32_t createView(const struct Description *description,
                                argument->bits / 8, &dimStride) ||
         __builtin_mul_overflow(dimStride, dimSize - 1, &extent) ||
         extent == INT64_MIN)
-      return kSize;
+      return kEntrySize;
     if (dimStride == 0) {
       view->isRepeating = 1;
       continue;
     }
     if (extent < 0 && view->low < (uint64_t)-extent)
-      return kSize;
+      return kEntrySize;
     view->low -= extent < 0 ? (uint64_t)-extent : 0;
     view->span += (uint64_t)(extent < 0 ? -extent : extent);
     if (view->span > INT64_MAX)
-      return kSize;
+      return kEntrySize;
     int64_t next;
     if (!__builtin_mul_overflow(stride, size, &next) && next == dimStride) {
       size *= dimSize;
@@ -124,8 +124,9 @@ static inline int32_t createView(const struct Description *description,
   else
     addLevel(view, (uint64_t)(stride < 0 ? -stride : stride), (uint64_t)size);
   view->span += (uint64_t)argument->bits / 8;
-  return view->span > INT64_MAX || view->low > UINTPTR_MAX - view->span ? kSize
-                                                                        : kOk;
+  return view->span > INT64_MAX || view->low > UINTPTR_MAX - view->span
+             ? kEntrySize
+             : kEntryOk;
 }
 
 /* The bytes of all elements of a view that is injective. */

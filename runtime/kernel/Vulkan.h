@@ -10,39 +10,30 @@
 #define POSENC_KERNEL_VULKAN_H
 
 #include "Gpu.h"
-
-/* What launches kernels for a call, which the caller brings: the runtime, whose
- * VulkanLauncher this is (runtime/lib/VulkanProgram.h). The addresses of a
- * call's tensors are numbers that mean something to it. */
-struct Launcher {
-  void *context;
-  /* Not 0: it has failed. */
-  int32_t (*launch)(void *context, const char *kernel, int64_t blocks,
-                    void *const *parameters);
-  /* 0: it has failed. What it gives is the call's, until that ends. */
-  uint64_t (*allocate)(void *context, int64_t bytes);
-};
+#include "posenc/kernel/VulkanCode.h"
 
 struct VulkanCall {
   struct GpuCall gpu;
-  const struct Launcher *launcher;
+  const struct PosencVulkanLauncher *launcher;
 };
 
 static void launchOnVulkan(struct GpuCall *gpu, struct GpuKernel *kernel,
                            int64_t blocks, int64_t threads, void **parameters) {
-  const struct Launcher *launcher = ((struct VulkanCall *)gpu)->launcher;
+  const struct PosencVulkanLauncher *launcher =
+      ((struct VulkanCall *)gpu)->launcher;
   (void)threads;
   if (launcher->launch(launcher->context, kernel->name, blocks, parameters))
     gpu->code =
-        fail(gpu->call, kGpuFailed, "a kernel cannot be launched", NULL);
+        fail(gpu->call, kEntryGpuFailed, "a kernel cannot be launched", NULL);
 }
 
 static uint64_t allocateOnVulkan(struct GpuCall *gpu, int64_t bytes) {
-  const struct Launcher *launcher = ((struct VulkanCall *)gpu)->launcher;
+  const struct PosencVulkanLauncher *launcher =
+      ((struct VulkanCall *)gpu)->launcher;
   uint64_t address = launcher->allocate(launcher->context, bytes);
   if (!address)
     gpu->code =
-        fail(gpu->call, kGpuFailed,
+        fail(gpu->call, kEntryGpuFailed,
              "there is no memory for what is between its operations", NULL);
   return address;
 }
@@ -54,19 +45,19 @@ static void releaseOnVulkan(struct GpuCall *gpu, uint64_t address) {
 
 int32_t launchVulkan(const struct Description *description,
                      const int64_t *arguments, int64_t *words,
-                     const struct Launcher *launcher, char *message,
+                     const struct PosencVulkanLauncher *launcher, char *message,
                      size_t size) __asm__("posenc.launch_vulkan");
 
 /* As launchTensors, for tensors on a Vulkan device. */
 int32_t launchVulkan(const struct Description *description,
                      const int64_t *arguments, int64_t *words,
-                     const struct Launcher *launcher, char *message,
+                     const struct PosencVulkanLauncher *launcher, char *message,
                      size_t size) {
   struct Call call = {description, words, message, size, 0, kDLVulkan, NULL};
   if (message && size > 0)
     *message = 0;
   struct VulkanCall vulkan = {
-      {&call, kOk, launchOnVulkan, allocateOnVulkan, releaseOnVulkan},
+      {&call, kEntryOk, launchOnVulkan, allocateOnVulkan, releaseOnVulkan},
       launcher};
   int64_t outputBytes;
   int32_t code = bindArguments(&call, arguments);

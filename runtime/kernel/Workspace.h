@@ -29,7 +29,7 @@ static int64_t getWorkspaceBytes(const struct Description *description,
                                  int64_t numChunks, int64_t measured) {
   int64_t bytes = description->sharedBytes +
                   numChunks * description->scratchBytes + measured;
-  return bytes ? bytes + kWorkspaceAlign - 1 : 0;
+  return bytes ? bytes + kWorkspaceAlignment - 1 : 0;
 }
 
 /* Checks the workspace, of which a call needs so many bytes, and divides it
@@ -40,15 +40,16 @@ static int32_t bindWorkspace(struct Call *call, int64_t bytes,
   int64_t *scratch = getLastWord(description, call->words, kScratchWord);
   uint64_t begin = (uint64_t)*scratch;
   if (bytes == 0)
-    return kOk;
+    return kEntryOk;
   if (call->workspaceBytes && *call->workspaceBytes < bytes)
-    return fail(call, kSize, "the workspace has %d bytes, expected %d",
+    return fail(call, kEntrySize, "the workspace has %d bytes, expected %d",
                 VALUES(*call->workspaceBytes, bytes));
   if (!begin)
-    return fail(call, kNull, "the workspace is NULL, expected %d bytes",
+    return fail(call, kEntryNull, "the workspace is NULL, expected %d bytes",
                 VALUES(bytes));
   if (begin > UINTPTR_MAX - (uint64_t)bytes)
-    return fail(call, kSize, "the workspace is larger than any memory", NULL);
+    return fail(call, kEntrySize, "the workspace is larger than any memory",
+                NULL);
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
     struct View view;
     if (!hasElements(&description->arguments[i]))
@@ -56,14 +57,15 @@ static int32_t bindWorkspace(struct Call *call, int64_t bytes,
     createView(description, i, call->words, &view);
     if (!view.isEmpty && view.low < begin + (uint64_t)bytes &&
         begin < view.low + view.span)
-      return fail(call, kOverlap, "the workspace overlaps %n", VALUES(i));
+      return fail(call, kEntryOverlap, "the workspace overlaps %n", VALUES(i));
   }
-  begin = (begin + kWorkspaceAlign - 1) / kWorkspaceAlign * kWorkspaceAlign;
+  begin = (begin + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
+          kWorkspaceAlignment;
   *getLastWord(description, call->words, kSharedWord) = (int64_t)begin;
   begin += (uint64_t)description->sharedBytes;
   *getLastWord(description, call->words, kMeasuredWord) = (int64_t)begin;
   *scratch = (int64_t)begin + measured;
-  return kOk;
+  return kEntryOk;
 }
 
 #endif

@@ -47,7 +47,7 @@ static posenc_status failKernel(const posenc_function &function, int32_t code,
                                 const posenc_value *inputs,
                                 const posenc_value *outputs,
                                 const void *workspace) {
-  DlTensor tensors[POSENC_MAX_ARGUMENTS];
+  PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   CallArguments arguments;
   char message[256] = "";
   auto add = [&](const posenc_argument &argument, const posenc_value &value) {

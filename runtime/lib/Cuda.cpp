@@ -8,6 +8,8 @@
 
 #include "posenc/runtime/cuda.h"
 
+#include "posenc/kernel/CudaLibrary.h"
+
 #include "Binding.h"
 #include "CudaDriver.h"
 #include "Dispatch.h"
@@ -57,14 +59,13 @@ posenc_status posenc_cuda_query_device(int32_t index,
   int device;
   if (posenc_status status = findDevice(index, driver, device))
     return status;
-  enum { majorAttribute = 75, minorAttribute = 76 };
   int major = 0, minor = 0;
   size_t bytes = 0;
   int error = driver->getDeviceName(facts->name, sizeof(facts->name), device);
   if (!error)
-    error = driver->getDeviceAttribute(&major, majorAttribute, device);
+    error = driver->getDeviceAttribute(&major, kCudaMajorAttribute, device);
   if (!error)
-    error = driver->getDeviceAttribute(&minor, minorAttribute, device);
+    error = driver->getDeviceAttribute(&minor, kCudaMinorAttribute, device);
   if (!error)
     error = driver->getDeviceMemory(&bytes, device);
   if (error)
@@ -147,7 +148,7 @@ static posenc_status runOnDevice(const posenc_function &function,
   DeviceCall call(driver, device);
   if (posenc_status status = call.enter())
     return status;
-  DlTensor tensors[POSENC_MAX_ARGUMENTS];
+  PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   uint64_t bytes[POSENC_MAX_ARGUMENTS];
   CallArguments arguments;
   size_t numInputs = function.inputs.size();
@@ -173,7 +174,7 @@ static posenc_status runOnDevice(const posenc_function &function,
         return failCuda(driver, error, "an input cannot be copied");
     tensors[i] = toDlTensor(argument, value.tensor);
     tensors[i].data = reinterpret_cast<void *>(address);
-    tensors[i].deviceType = kDlCuda;
+    tensors[i].deviceType = kDLCUDA;
     tensors[i].deviceId = index;
     arguments.add(toWord(&tensors[i]));
   }

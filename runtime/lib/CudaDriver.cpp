@@ -8,6 +8,7 @@
 
 #include "CudaDriver.h"
 #include "Error.h"
+#include "posenc/kernel/CudaLibrary.h"
 
 #include <dlfcn.h>
 
@@ -62,7 +63,7 @@ posenc_status posenc::runtime::getCudaDriver(const CudaDriver *&result) {
   static bool isOpen = false;
   std::lock_guard<std::mutex> lock(mutex);
   if (!isOpen) {
-    void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = ::dlopen(POSENC_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (!library)
       return fail(POSENC_NOT_FOUND, "there is no CUDA driver: %s", ::dlerror());
     if (const char *missing = loadFunctions(library, driver))

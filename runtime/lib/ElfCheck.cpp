@@ -8,12 +8,13 @@
 
 #include "ElfCheck.h"
 #include "ElfDynamic.h"
+#include "posenc/kernel/Symbols.h"
 
 #include <algorithm>
 
 using namespace posenc::runtime;
 
-static const std::string suffix = "_metadata";
+static const std::string suffix = POSENC_METADATA_SUFFIX;
 
 /// Many names may end in one string; copies of a long one would fill memory.
 static constexpr size_t maxName = 4096;
@@ -42,8 +43,8 @@ static bool namesAreAlike(const ElfSummary &summary) {
     // The last two come from the linker.
     if (name == summary.metadataSymbol || name == "_init" || name == "_fini")
       continue;
-    bool isOurs =
-        name.rfind(prefix, 0) == 0 || name.rfind("__tvm_ffi_" + prefix, 0) == 0;
+    bool isOurs = name.rfind(prefix, 0) == 0 ||
+                  name.rfind(POSENC_FFI_PREFIX + prefix, 0) == 0;
     ++(isOurs ? alike : others);
   }
   return alike > 0 && alike >= others;

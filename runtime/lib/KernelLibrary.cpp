@@ -9,6 +9,7 @@
 #include "KernelLibrary.h"
 #include "Error.h"
 #include "HostCpu.h"
+#include "posenc/kernel/Symbols.h"
 
 #include <cinttypes>
 #include <cstring>
@@ -74,12 +75,12 @@ link(posenc_library &library, const char *text, const std::string &name,
           return nullptr;
       return lookup(symbol.c_str());
     };
-    function.dlpackEntry = lookupVariant("_dl");
+    function.dlpackEntry = lookupVariant(POSENC_TENSOR_SUFFIX);
     // Only a function that needs a workspace has this symbol.
-    function.workspace = lookupVariant("_workspace");
+    function.workspace = lookupVariant(POSENC_WORKSPACE_SUFFIX);
   }
   library.setParallelFor =
-      lookup((metadata.prefix + "_set_parallel_for").c_str());
+      lookup((metadata.prefix + POSENC_SET_PARALLEL_FOR_SUFFIX).c_str());
   return POSENC_OK;
 }
 
@@ -106,7 +107,8 @@ static posenc_status open(const char *path, posenc_library &library) {
   if (posenc_status status =
           link(library, metadata(), name, lookup, lookupData))
     return status;
-  if (library.metadata.prefix + "_metadata" != summary.metadataSymbol)
+  if (library.metadata.prefix + POSENC_METADATA_SUFFIX !=
+      summary.metadataSymbol)
     return fail(POSENC_BAD_LIBRARY,
                 "%sthe prefix '%s' does not agree with the symbol '%s'",
                 name.c_str(), library.metadata.prefix.c_str(),

@@ -68,9 +68,10 @@ struct posenc_function {
   void *address = nullptr;     ///< plain C: pointers, scalars, sizes, workspace
   void *dlpackEntry = nullptr; ///< checks DLPack tensors, then runs on the CPU
   void *cudaEntry = nullptr;   ///< takes DLPack tensors in CUDA memory
-  void *vulkanEntry = nullptr; ///< takes DLPack tensors and a VulkanLauncher
-  void *workspace = nullptr;   ///< int64_t (sizes...): workspace in bytes
-  bool supported = true;       ///< whether this CPU can run the code for CPUs
+  void *vulkanEntry =
+      nullptr; ///< takes DLPack tensors and a PosencVulkanLauncher
+  void *workspace = nullptr; ///< int64_t (sizes...): workspace in bytes
+  bool supported = true;     ///< whether this CPU can run the code for CPUs
 
   /// The number of arguments of the plain C function.
   size_t numArguments() const {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Types.h"
+#include "posenc/kernel/DlTensor.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -19,13 +20,16 @@ struct DtypeInfo {
 } // namespace
 
 // Indexed by posenc_dtype.
-static const DtypeInfo dtypes[] = {
-    {"invalid", 0}, {"f64", 8}, {"f32", 4},      {"f16", 2},
-    {"bf16", 2},    {"i64", 8}, {"i32", 4},      {"index", 8},
-    {"i8", 1},      {"i1", 1},  {"f8E4M3FN", 1}, {"f8E5M2", 1},
+static const DtypeInfo dtypes[] = {{"invalid", 0},
+#define POSENC_ELEMENT_TYPE(name, text, bytes, code) {text, bytes},
+                                   POSENC_ELEMENT_TYPES(POSENC_ELEMENT_TYPE)
+#undef POSENC_ELEMENT_TYPE
 };
+#define POSENC_ELEMENT_TYPE(name, text, bytes, code) 1 +
+static_assert(POSENC_ELEMENT_TYPES(POSENC_ELEMENT_TYPE) 0 == POSENC_F8E5M2,
+              "posenc_dtype numbers the element types in order");
+#undef POSENC_ELEMENT_TYPE
 static constexpr posenc_dtype numDtypes = sizeof(dtypes) / sizeof(dtypes[0]);
-static_assert(numDtypes == POSENC_F8E5M2 + 1, "one row per type");
 
 static const DtypeInfo &info(posenc_dtype dtype) {
   return dtypes[dtype > 0 && dtype < numDtypes ? dtype : 0];

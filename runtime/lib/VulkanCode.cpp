@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "VulkanCode.h"
+#include "posenc/kernel/VulkanCode.h"
 
 #include <cstring>
 
 using namespace posenc::runtime;
-
-static constexpr uint32_t magic = 0x564e5350, version = 1;
 
 /// The longest name and the most arguments of a kernel.
 static constexpr uint32_t maxName = 4096, maxArguments = 4096;
@@ -65,14 +64,14 @@ bool VulkanCode::read(const uint32_t *words, size_t numWords,
                       std::string &error) {
   error = "the kernels for Vulkan are ";
   Reader reader(words, numWords);
-  const uint32_t *head = reader.take(7);
-  if (!head || head[0] != magic) {
+  const uint32_t *head = reader.take(kVulkanHeaderWords);
+  if (!head || head[0] != kVulkanMagic) {
     error += "damaged: they do not begin as such";
     return false;
   }
-  if (head[1] != version) {
+  if (head[1] != kVulkanVersion) {
     error += "of version " + std::to_string(head[1]) + ", not " +
-             std::to_string(version);
+             std::to_string(kVulkanVersion);
     return false;
   }
   if (head[2] != numWords) {
@@ -80,10 +79,7 @@ bool VulkanCode::read(const uint32_t *words, size_t numWords,
              std::to_string(head[2]);
     return false;
   }
-  uint32_t sum = 0x811c9dc5;
-  for (size_t i = 4; i < numWords; ++i)
-    sum = (sum ^ words[i]) * 0x01000193;
-  if (sum != head[3]) {
+  if (posencSumVulkanWords(words + 4, numWords - 4) != head[3]) {
     error += "damaged: their checksum is wrong";
     return false;
   }

@@ -16,9 +16,8 @@
 
 namespace posenc::runtime {
 
-/// The kernels for Vulkan of a library, in the format that the compiler's
-/// include/posenc/Target/SpirvCode.h defines. The pointers point into the
-/// library.
+/// The kernels for Vulkan of a library, in the format of
+/// posenc/kernel/VulkanCode.h. The pointers point into the library.
 struct VulkanCode {
   const uint32_t *spirv = nullptr, *constants = nullptr;
   size_t numSpirvWords = 0, numConstants = 0;

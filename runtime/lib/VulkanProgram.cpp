@@ -14,6 +14,7 @@
 #include "Error.h"
 #include "KernelLibrary.h"
 #include "Types.h"
+#include "posenc/kernel/CallLayout.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -26,7 +27,6 @@ static constexpr int kOffsetBits = 40;
 
 /// More words than this are passed in a buffer. Every device has 128 bytes of
 /// push constants. The compiler's SpirvKernels.h defines the same limit.
-static constexpr size_t kMaxPushWords = 32;
 
 posenc_vulkan_program::posenc_vulkan_program(
     std::shared_ptr<VulkanDevice> device, const posenc_library &library)
@@ -269,7 +269,7 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
   if (count != expected)
     return fail(POSENC_INVALID_ARGUMENT, "%s: %zu arguments, expected %zu",
                 function.name.c_str(), count, expected);
-  DlTensor tensors[POSENC_MAX_ARGUMENTS];
+  PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   CallArguments entryArguments;
   if (count + 4 > POSENC_MAX_ARGUMENTS)
     return fail(POSENC_UNSUPPORTED, "%s: too many arguments for this runtime",
@@ -295,10 +295,10 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
     tensors[i].data = reinterpret_cast<void *>(address);
     tensors[i].byteOffset = view.offset;
     tensors[i].strides = view.strides;
-    tensors[i].deviceType = kDlVulkan;
+    tensors[i].deviceType = kDLVulkan;
     entryArguments.add(toWord(&tensors[i]));
   }
-  VulkanLauncher launcher{
+  PosencVulkanLauncher launcher{
       this,
       [](void *self, const char *kernel, int64_t blocks,
          void *const *parameters) -> int32_t {

@@ -17,6 +17,7 @@
 #ifndef POSENC_RUNTIME_LIB_VULKANPROGRAM_H
 #define POSENC_RUNTIME_LIB_VULKANPROGRAM_H
 
+#include "posenc/kernel/VulkanCode.h"
 #include "posenc/runtime/vulkan.h"
 
 #include <map>
@@ -26,19 +27,6 @@
 namespace posenc::runtime {
 
 class VulkanDevice;
-
-/// What the Vulkan entry point of a function calls. Has the layout of `struct
-/// Launcher` in runtime/kernel/Vulkan.h.
-struct VulkanLauncher {
-  void *context;
-  /// Runs `kernel` in `blocks` workgroups and waits. `parameters` are pointers
-  /// to 64-bit arguments; a memref has five. Returns 0, or a nonzero status.
-  int32_t (*launch)(void *context, const char *kernel, int64_t blocks,
-                    void *const *parameters);
-  /// Returns the address of `bytes` bytes, released when the call ends; 0 on
-  /// failure.
-  uint64_t (*allocate)(void *context, int64_t bytes);
-};
 
 /// The programs of a library, by the index of the device.
 class VulkanPrograms {

@@ -16,7 +16,6 @@
 
 using namespace posenc;
 using namespace posenc::hardware;
-using runtime::DlTensor;
 
 // Where allocations of the driver begin.
 static uint64_t align(uint64_t offset) { return (offset + 511) / 512 * 512; }
@@ -160,7 +159,7 @@ uint64_t Operands::getAddress(const Place &place, int copy) const {
 }
 
 void Operands::launch(int copy) const {
-  DlTensor tensors[POSENC_MAX_ARGUMENTS];
+  PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   int64_t arguments[POSENC_MAX_ARGUMENTS];
   size_t count = 0;
   if (inputs.size() + outputs.size() + 3 > POSENC_MAX_ARGUMENTS)
@@ -170,7 +169,7 @@ void Operands::launch(int copy) const {
     posenc_tensor tensor = {reinterpret_cast<void *>(address), place.dtype,
                             int32_t(place.shape.size()), place.shape.data()};
     tensors[count] = runtime::toDlTensor(argument, tensor);
-    tensors[count].deviceType = runtime::kDlCuda;
+    tensors[count].deviceType = kDLCUDA;
     tensors[count].deviceId = device.index;
     tensors[count].strides = place.strides.data();
     arguments[count] = runtime::toWord(&tensors[count]);

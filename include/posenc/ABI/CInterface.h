@@ -10,6 +10,9 @@
 #define POSENC_ABI_CINTERFACE_H
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/kernel/CallLayout.h"
+#include "posenc/kernel/DlTensor.h"
+#include "posenc/kernel/Symbols.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -36,12 +39,6 @@ inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
 inline constexpr llvm::StringLiteral kLaunchVulkanSymbol =
     "posenc.launch_vulkan";
 
-/// The limit, in bytes, of the memory that the tasks of one call share on the
-/// caller's stack; KernelSupport.c reserves as much.
-constexpr int64_t kSharedBytes = 144 << 10;
-/// Calls that share no more than this use a smaller stack frame of this size.
-constexpr int64_t kSmallSharedBytes = 64 << 10;
-
 /// The table of a library's images for CUDA, `struct CudaImage` of the kernel
 /// support library, and how many there are.
 inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
@@ -55,11 +52,11 @@ std::string getGpuKernelSymbol(StringRef function);
 
 /// The ends of the names of entries that take DLPack tensors, on the CPU and on
 /// GPUs.
-inline constexpr llvm::StringLiteral kTensorSuffix = "_dl";
-inline constexpr llvm::StringLiteral kCudaSuffix = "_cuda";
-inline constexpr llvm::StringLiteral kVulkanSuffix = "_vulkan";
+inline constexpr llvm::StringLiteral kTensorSuffix = POSENC_TENSOR_SUFFIX;
+inline constexpr llvm::StringLiteral kCudaSuffix = POSENC_CUDA_SUFFIX;
+inline constexpr llvm::StringLiteral kVulkanSuffix = POSENC_VULKAN_SUFFIX;
 /// The end of the name of what says how large a function's workspace is.
-inline constexpr llvm::StringLiteral kWorkspaceSuffix = "_workspace";
+inline constexpr llvm::StringLiteral kWorkspaceSuffix = POSENC_WORKSPACE_SUFFIX;
 
 /// Between the names of a function and of an argument, in that of the function
 /// that packs the argument.
@@ -92,16 +89,6 @@ bool isExportedSymbol(StringRef prefix, StringRef symbol);
 /// many.
 std::optional<int64_t> getStaticBytes(RankedTensorType tensor);
 
-/// CPU features that an entry can check for, a bit each.
-enum CpuFeature : uint64_t {
-  kCpuFeatureX86V3 = 1,
-  kCpuFeatureX86V4 = 2,
-  kCpuFeatureAvx512Bf16 = 4,
-};
-
-/// Above its features a variant has the CpuFamily that it is tuned for.
-constexpr unsigned kCpuFamilyShift = 32;
-
 using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 
 /// The functions of a module that have a signature, in order.
@@ -131,8 +118,15 @@ std::string getSizeName(AbiAttr abi, int64_t number);
 /// dimensions of arguments.
 std::string describeSize(AbiAttr abi, AffineExpr expr);
 
-/// The name of a scalar's or tensor's element type, in headers and metadata.
-StringRef getTypeName(Type type);
+/// How headers, metadata and DLPack describe an element type.
+struct ElementTypeInfo {
+  llvm::StringLiteral name;
+  int64_t bytes;
+  int64_t dlpackCode;
+};
+
+/// The description of a scalar's type or of a tensor's element type.
+ElementTypeInfo getElementTypeInfo(Type type);
 
 /// A function of a library, and where the library has code for it.
 struct LibraryKernel {

@@ -27,21 +27,20 @@
 #ifndef POSENC_CODEGEN_SPIRVKERNELS_H
 #define POSENC_CODEGEN_SPIRVKERNELS_H
 
+#include "posenc/kernel/CallLayout.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace mlir::posenc {
 
 /// The interface of a kernel.
 struct SpirvKernelAbi {
-  /// What every device has.
-  static constexpr int64_t kMostPushWords = 32;
-
   SpirvKernelAbi(FunctionType type, bool hasConstants);
 
   /// The words of an argument.
   static int64_t countWords(Type type);
 
-  bool isPushed() const { return numWords <= kMostPushWords; }
+  bool isPushed() const { return numWords <= kMaxPushWords; }
   int64_t numMemRefs = 0, numWords = 0;
   /// With that of the constants and that of the words.
   int64_t numBuffers = 0;

@@ -9,6 +9,8 @@
 #ifndef POSENC_TARGETINFO_TUNING_H
 #define POSENC_TARGETINFO_TUNING_H
 
+#include "posenc/kernel/CpuFeatures.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -53,10 +55,15 @@ llvm::ArrayRef<TuningChoice> getTuningChoices();
 /// What is known to be good for a CPU as LLVM calls it.
 Tuning getDefaultTuning(llvm::StringRef triple, llvm::StringRef cpu);
 
-/// The CPUs that have a row of their own, by which a library of several
-/// versions picks the one that is fastest; findCpuFamily in
-/// runtime/kernel/Cpu.h has the same numbers.
-enum class CpuFamily : uint64_t { Other = 0, Zen3 = 1, Zen4 = 2, Zen5 = 3 };
+/// The CPU families that have a row of their own. A library with several
+/// variants picks one by the family that findCpuFamily (runtime/kernel/Cpu.h)
+/// detects.
+enum class CpuFamily : uint64_t {
+  Other = kCpuFamilyOther,
+  Zen3 = kCpuFamilyZen3,
+  Zen4 = kCpuFamilyZen4,
+  Zen5 = kCpuFamilyZen5
+};
 
 /// The family of a CPU as LLVM calls it; `Other` for levels such as x86-64-v3.
 CpuFamily getCpuFamily(llvm::StringRef triple, llvm::StringRef cpu);

@@ -1,5 +1,5 @@
 //===- MoveAllocasToWorkspace.cpp - from the stack to the workspace --------*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,6 +9,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/kernel/CallLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -37,7 +38,7 @@ static int64_t getMovedBytes(memref::AllocaOp alloca) {
                         ? 8
                         : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   int64_t bytes = element * type.getNumElements();
-  return bytes < kMinBytes ? 0 : llvm::alignTo(bytes, 64);
+  return bytes < kMinBytes ? 0 : llvm::alignTo(bytes, kWorkspaceAlignment);
 }
 
 namespace {

@@ -18,6 +18,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/kernel/CallLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -37,7 +38,6 @@ using namespace mlir::posenc;
 
 /// So much is on the stack of the caller's thread.
 static constexpr int64_t kMaxStackBytes = int64_t{32} << 10;
-static constexpr int64_t kAlignment = 64;
 /// More than any memory has, and half of what an index counts.
 static constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
@@ -58,7 +58,7 @@ static std::optional<int64_t> getStaticBytes(MemRefType type) {
       bytes = llvm::checkedMul(*bytes, size);
   if (!bytes || *bytes > kMaxBytes)
     return std::nullopt;
-  return llvm::alignTo(*bytes, kAlignment);
+  return llvm::alignTo(*bytes, kWorkspaceAlignment);
 }
 
 /// Whether a size follows from those of the function's tensors alone: it is
@@ -102,13 +102,14 @@ public:
     Value most = constant(kMaxBytes);
     limit(bytes, most);
     Value begin = total;
-    Value rest = constant(kAlignment - 1);
+    Value rest = constant(kWorkspaceAlignment - 1);
     Value lines = arith::DivUIOp::create(
         rewriter, loc, arith::AddIOp::create(rewriter, loc, bytes, rest),
-        constant(kAlignment));
+        constant(kWorkspaceAlignment));
     total = arith::AddIOp::create(
         rewriter, loc, total,
-        arith::MulIOp::create(rewriter, loc, lines, constant(kAlignment)));
+        arith::MulIOp::create(rewriter, loc, lines,
+                              constant(kWorkspaceAlignment)));
     limit(total, most);
     return begin;
   }
@@ -186,7 +187,8 @@ struct PlanWorkspace final
       for (memref::AllocOp alloc : allocs) {
         rewriter.setInsertionPoint(alloc);
         Operation *buffer = rewriter.replaceOpWithNewOp<memref::AllocaOp>(
-            alloc, alloc.getType(), rewriter.getI64IntegerAttr(kAlignment));
+            alloc, alloc.getType(),
+            rewriter.getI64IntegerAttr(kWorkspaceAlignment));
         buffer->setAttr(kSharedAttrName, rewriter.getUnitAttr());
       }
       return;

@@ -13,6 +13,7 @@
 #include "Threads.h"
 #include "posenc/Driver/Compile.h"
 #include "posenc/Driver/Run/Kernels.h"
+#include "posenc/kernel/Symbols.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -108,8 +109,8 @@ void CaseLibrary::findEntries(const std::string &path) {
   if (!handle)
     return;
   std::string symbol = posenc_function_symbol(function.get());
-  tensorEntry = dlsym(handle, (symbol + "_dl").c_str());
-  workspaceEntry = dlsym(handle, (symbol + "_workspace").c_str());
+  tensorEntry = dlsym(handle, (symbol + POSENC_TENSOR_SUFFIX).c_str());
+  workspaceEntry = dlsym(handle, (symbol + POSENC_WORKSPACE_SUFFIX).c_str());
   dlclose(handle);
 }
 

@@ -93,7 +93,7 @@ const FakeCpu kOld = {kIntel,           0x000206a7, false, false, kAvxState,
 /// Bits as findCpu would find them, which remembers the first CPU.
 int64_t findBits(const FakeCpu &which) {
   cpu = &which;
-  return findCpuFeatures() | findCpuFamily() << CPU_FAMILY_SHIFT;
+  return findCpuFeatures() | findCpuFamily() << kCpuFamilyShift;
 }
 
 /// The target that a library for all of them runs on the CPU, or none.
