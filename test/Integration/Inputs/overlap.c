@@ -76,7 +76,7 @@ static void makeSample(struct Sample *sample, int isWild) {
     words[1 + kDims + b] = other;
   }
   struct Description description = {.arguments = &argument, .dims = dims};
-  CHECK(createView(&description, 0, words, &sample->view) == kOk);
+  CHECK(createView(&description, 0, words, &sample->view) == kEntryOk);
   count(sample, words, 0, words[0] - kMiddle, argument.bits);
 }
 
