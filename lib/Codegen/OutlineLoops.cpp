@@ -12,6 +12,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCOUTLINELOOPSPASS
@@ -85,53 +86,50 @@ static SmallVector<Part> findParts(Block &block) {
   return parts;
 }
 
-/// Moves a part into a function, which gets what it needs as arguments, but
-/// makes constants itself. It stands before `next`.
-static void outline(const Part &part, func::FuncOp function,
-                    Block::iterator next, SymbolTable &symbols) {
+/// Moves a part into a new function behind `next` and calls it. Constants are
+/// cloned; other values from outside become arguments.
+static void outline(IRRewriter &rewriter, const Part &part,
+                    func::FuncOp function, Block::iterator next,
+                    SymbolTable &symbols) {
   Location loc = part.back()->getLoc();
-  OpBuilder builder(part.back()->getNextNode());
-  // The names of a library's own begin with that of the library.
+  rewriter.setInsertionPointAfter(part.back());
+  auto region =
+      scf::ExecuteRegionOp::create(rewriter, loc, /*resultTypes=*/TypeRange());
+  Block *body = rewriter.createBlock(&region.getRegion());
+  for (Operation *op : part)
+    rewriter.moveOpBefore(op, body, body->end());
+  func::ReturnOp::create(rewriter, loc);
+  // makeRegionIsolatedFromAbove does not replace uses in nested regions.
+  SetVector<Value> used;
+  getUsedValuesDefinedAbove(region.getRegion(), used);
+  SmallVector<Value> captured;
+  for (Value value : used) {
+    Operation *op = value.getDefiningOp();
+    Value inside;
+    if (op && (op->hasTrait<OpTrait::ConstantLike>() ||
+               isa<memref::GetGlobalOp>(op))) {
+      rewriter.setInsertionPointToStart(body);
+      inside = rewriter.clone(*op)->getResult(0);
+    } else {
+      captured.push_back(value);
+      inside = body->addArgument(value.getType(), loc);
+    }
+    replaceAllUsesInRegionWith(value, inside, region.getRegion());
+  }
+
+  // Names with two leading underscores are the library's own.
   auto outlined =
       func::FuncOp::create(loc, ("__part_of_" + function.getName()).str(),
-                           builder.getFunctionType({}, {}));
+                           rewriter.getFunctionType(TypeRange(captured), {}));
   outlined.setPrivate();
-  // Inlined it would be in vain. What func.func has for this is not converted.
-  outlined->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+  // The inliner would undo the pass. The attribute of func.func for this is not
+  // converted to LLVM.
+  outlined->setAttr("passthrough", rewriter.getStrArrayAttr({"noinline"}));
   symbols.insert(outlined, next);
-
-  Block *body = outlined.addEntryBlock();
-  for (Operation *op : part)
-    op->moveBefore(body, body->end());
-  SmallVector<Value> captured;
-  DenseMap<Value, Value> known;
-  auto getInside = [&](Value outer) -> Value {
-    Operation *op = outer.getDefiningOp();
-    if (!op || !(op->hasTrait<OpTrait::ConstantLike>() ||
-                 isa<memref::GetGlobalOp>(op))) {
-      captured.push_back(outer);
-      return body->addArgument(outer.getType(), loc);
-    }
-    Operation *copy = op->clone();
-    body->push_front(copy);
-    return copy->getResult(cast<OpResult>(outer).getResultNumber());
-  };
-  outlined.walk([&](Operation *op) {
-    for (OpOperand &operand : op->getOpOperands()) {
-      Value value = operand.get();
-      if (outlined.getBody().isAncestor(value.getParentRegion()))
-        continue;
-      auto [entry, isNew] = known.try_emplace(value);
-      if (isNew)
-        entry->second = getInside(value);
-      operand.set(entry->second);
-    }
-  });
-  outlined.setFunctionType(
-      builder.getFunctionType(body->getArgumentTypes(), {}));
-  func::CallOp::create(builder, loc, outlined, captured);
-  builder.setInsertionPointToEnd(body);
-  func::ReturnOp::create(builder, loc);
+  outlined.getBody().takeBody(region.getRegion());
+  rewriter.setInsertionPoint(region);
+  func::CallOp::create(rewriter, loc, outlined, captured);
+  rewriter.eraseOp(region);
 }
 
 namespace {
@@ -141,13 +139,14 @@ struct OutlineLoops final
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    IRRewriter rewriter(&getContext());
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       SmallVector<Part> parts;
       function->walk([&](Block *block) { parts.append(findParts(*block)); });
       auto next = std::next(function->getIterator());
       for (const Part &part : parts)
-        outline(part, function, next, symbols);
+        outline(rewriter, part, function, next, symbols);
     }
   }
 };

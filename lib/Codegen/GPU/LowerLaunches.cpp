@@ -34,7 +34,7 @@ public:
       : module(module), builder(module.getContext()), i64(builder.getI64Type()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
-  void lower(func::FuncOp function);
+  LogicalResult lower(func::FuncOp function);
 
 private:
   void lower(gpu::LaunchFuncOp launch, Value call);
@@ -180,7 +180,7 @@ void LaunchLowering::lower(memref::AllocOp memory, Value call) {
   memory.erase();
 }
 
-void LaunchLowering::lower(func::FuncOp function) {
+LogicalResult LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
   SmallVector<memref::AllocOp> memories;
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
@@ -201,12 +201,13 @@ void LaunchLowering::lower(func::FuncOp function) {
   // The last argument says which call the launches belong to.
   if (failed(function.insertArgument(function.getNumArguments(), i64, {},
                                      function.getLoc())))
-    return;
+    return function.emitOpError("cannot take one more argument of type i64");
   function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
   for (gpu::LaunchFuncOp launch : launches)
     lower(launch, function.getArguments().back());
   for (memref::AllocOp memory : memories)
     lower(memory, function.getArguments().back());
+  return success();
 }
 
 namespace {
@@ -227,8 +228,9 @@ struct LowerLaunches final
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (function->hasAttr(PosencDialect::kAbiAttrName) &&
-          !function->hasAttr(PosencDialect::kLaunchesAttrName))
-        lowering.lower(function);
+          !function->hasAttr(PosencDialect::kLaunchesAttrName) &&
+          failed(lowering.lower(function)))
+        return signalPassFailure();
   }
 };
 } // namespace
