@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ExpandMath.h"
-
-#include "posenc/Numerics/MathBuilder.h"
-
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/MathBuilder.h"
+#include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -28,59 +26,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Powers with larger constant exponents are computed by logarithms.
-static constexpr int64_t kMaxConstantPower = 64;
-
-/// Whether all targets have instructions for an operation on f32 and f64, or on
-/// integers.
-static bool isInstruction(Operation *op) {
-  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
-             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
-             math::CtPopOp, math::FloorOp, math::FmaOp, math::RoundEvenOp,
-             math::RoundOp, math::SqrtOp, math::TruncOp>(op);
-}
-
-/// The exponent of an ipowi, if it is a small constant.
-static std::optional<int64_t> getIntegerPower(Value exponent) {
-  APInt constant;
-  if (!matchPattern(exponent, m_ConstantInt(&constant)) ||
-      constant.getSignificantBits() > 32)
-    return std::nullopt;
-  return constant.getSExtValue();
-}
-
 static bool isNarrowFloat(Type type) {
   return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
-}
-
-/// Whether the operation computes with types that functions are made for.
-static bool hasKnownTypes(Operation *op) {
-  auto isKnown = [](Type type) {
-    Type element = getElementTypeOrSelf(type);
-    return element.isF32() || element.isF64() || isNarrowFloat(element) ||
-           element.isIntOrIndex();
-  };
-  return llvm::all_of(op->getOperandTypes(), isKnown) &&
-         llvm::all_of(op->getResultTypes(), isKnown);
-}
-
-bool mlir::posenc::hasMathExpansion(Operation *op) {
-  if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-      !hasKnownTypes(op))
-    return false;
-  if (auto power = dyn_cast<math::IPowIOp>(op)) {
-    std::optional<int64_t> exponent = getIntegerPower(power.getRhs());
-    return exponent && *exponent >= 0 && *exponent <= kMaxConstantPower;
-  }
-  return isInstruction(op) ||
-         isa<math::AcosOp, math::AcoshOp, math::AsinOp, math::AsinhOp,
-             math::Atan2Op, math::AtanOp, math::AtanhOp, math::CbrtOp,
-             math::ClampFOp, math::CosOp, math::CoshOp, math::ErfOp,
-             math::ErfcOp, math::ExpOp, math::Exp2Op, math::ExpM1Op,
-             math::FPowIOp, math::IsFiniteOp, math::IsInfOp, math::IsNaNOp,
-             math::IsNormalOp, math::Log10Op, math::Log1pOp, math::Log2Op,
-             math::LogOp, math::PowFOp, math::RsqrtOp, math::SinOp,
-             math::SincosOp, math::SinhOp, math::TanOp, math::TanhOp>(op);
 }
 
 /// Neither zero nor subnormal in its own type, nor infinite or NaN.
@@ -243,7 +190,7 @@ std::optional<SmallVector<Value>> Expansion::emit() {
       .Case([&](math::Exp2Op) { return Values{b.exp(x, Base::Two)}; })
       .Case([&](math::ExpM1Op) { return Values{inF64(&MathBuilder::expm1)}; })
       .Case([&](math::FPowIOp power) {
-        std::optional<int64_t> exponent = getIntegerPower(power.getRhs());
+        std::optional<int64_t> exponent = getIntegerExponent(power.getRhs());
         if (exponent && std::abs(*exponent) <= kMaxConstantPower)
           return Values{emitConstantPower(*exponent)};
         return Values{inF64([](MathBuilder &wide, ArrayRef<Value> operands) {
@@ -251,7 +198,7 @@ std::optional<SmallVector<Value>> Expansion::emit() {
         })};
       })
       .Case([&](math::IPowIOp power) {
-        return Values{emitIntegerPower(*getIntegerPower(power.getRhs()))};
+        return Values{emitIntegerPower(*getIntegerExponent(power.getRhs()))};
       })
       .Case([&](math::IsFiniteOp) {
         return Values{
@@ -308,7 +255,7 @@ static LogicalResult checkSupport(Operation *op) {
   return op->emitError()
          << "'" << op->getName() << "' of " << op->getOperand(0).getType()
          << " is not supported: a kernel has no library of functions, and "
-         << (hasKnownTypes(op)
+         << (hasExpandableTypes(op)
                  ? "this one is not generated"
                  : "functions are generated of f16, bf16, f32 and f64 only");
 }

@@ -8,11 +8,11 @@
 
 #include "SlowOperations.h"
 
-#include "posenc/Codegen/Attention.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
+#include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 static void warnOfAttention(AttentionOp op) {
-  if (std::optional<std::string> reason = getVectorObstacle(op)) {
+  if (std::optional<std::string> reason = getVectorUnsupportedReason(op)) {
     op.emitWarning()
         << "attention is not fused and takes up to 1.4 times as long, or "
            "several times with few queries: "

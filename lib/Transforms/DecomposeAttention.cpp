@@ -8,8 +8,8 @@
 
 #include "AttentionDecomposition.h"
 
-#include "posenc/Codegen/Attention.h"
 #include "posenc/Transforms/Passes.h"
+#include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -572,7 +572,7 @@ struct PosencDecomposeAttentionPass
     SmallVector<AttentionOp> operations;
     getOperation()->walk([&](AttentionOp op) {
       if (op.hasPureTensorSemantics() &&
-          !(exceptVectors && !getVectorObstacle(op)))
+          !(exceptVectors && !getVectorUnsupportedReason(op)))
         operations.push_back(op);
     });
     IRRewriter rewriter(&getContext());

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Codegen/Attention.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Passes.h"
+#include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
@@ -120,7 +120,7 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
     // Attention that is not fused would rotate them for each tile of queries.
     bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
                       !op.getBlockTable() && !op.hasMixedTypes() &&
-                      !getVectorObstacle(op);
+                      !getVectorUnsupportedReason(op);
     if (areKeysRaw && fold(op.getKeyMutable(), op.getKeyPositionsMutable(),
                            op.getKeyTokenDim(), [&](RotationAttr attr) {
                              op.setKeyRotationAttr(attr);

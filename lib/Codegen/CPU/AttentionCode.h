@@ -294,9 +294,6 @@ Value emitExp2(ImplicitLocOpBuilder &builder, Value x);
 /// The natural logarithm of normal numbers in f32.
 Value emitLog(ImplicitLocOpBuilder &builder, Value x);
 
-/// Why the regions cannot become vectors, or nothing.
-std::optional<std::string> getRegionObstacle(AttentionOp op);
-
 /// Keys that may be seen from a place: those from the first to before the
 /// second, in index arithmetic.
 Value emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place);

@@ -8,7 +8,6 @@
 
 #include "AttentionCode.h"
 
-#include "ExpandMath.h"
 #include "posenc/Numerics/ConstantTables.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
@@ -24,27 +23,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-/// Whether an operation on vectors becomes instructions, not calls. Functions
-/// are expanded later.
-static bool hasVectorForm(Operation *op) {
-  if (isa<arith::ArithDialect>(op->getDialect()))
-    return !isa<arith::RemFOp>(op);
-  // A power of integers needs a constant exponent, not a vector of it.
-  return hasMathExpansion(op) && !isa<math::IPowIOp>(op);
-}
-
-std::optional<std::string> mlir::posenc::getRegionObstacle(AttentionOp op) {
-  for (Region *region : {&op.getScore(), &op.getWhere()}) {
-    if (region->empty())
-      continue;
-    for (Operation &inner : region->front().without_terminator())
-      if (!hasVectorForm(&inner) &&
-          !isa<AlibiOp, T5BucketOp, memref::LoadOp, tensor::ExtractOp>(inner))
-        return ("its region has " + inner.getName().getStringRef()).str();
-  }
-  return std::nullopt;
-}
 
 /// `-(slope * |query - key|)` for each query. Two places are less than 2^31
 /// apart; other indices are subtracted as they are.

@@ -8,8 +8,8 @@
 
 #include "AttentionCode.h"
 
-#include "posenc/Codegen/Attention.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -27,30 +27,6 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-std::optional<std::string> mlir::posenc::getVectorObstacle(AttentionOp op) {
-  Type element = getElementTypeOrSelf(op.getQuery().getType());
-  if (!element.isF32() && !element.isF16() && !element.isBF16())
-    return "elements are not f32, f16 or bf16";
-  // A norm over all heads of a token reads the stored rows, without scales.
-  if (op.getKeyScales() && op.normsAllKeyHeads())
-    return "quantized keys are normed together with those of other heads";
-  auto query = cast<ShapedType>(op.getQuery().getType());
-  auto key = cast<ShapedType>(op.getKey().getType());
-  if (query.isDynamicDim(op.getQueryHeadDim()) ||
-      key.isDynamicDim(op.getKeyHeadDim()))
-    return "the number of heads is not known";
-  if (query.getDimSize(op.getQueryHeadDim()) == 0)
-    return "it has no heads";
-  for (Value tensor : {op.getKey(), op.getValue()}) {
-    int64_t dim = cast<ShapedType>(tensor.getType()).getShape().back();
-    constexpr int64_t most = 256;
-    if (dim > most)
-      return ("a head of " + Twine(dim) + " is wider than " + Twine(most))
-          .str();
-  }
-  return getRegionObstacle(op);
-}
 
 //===----------------------------------------------------------------------===//
 // Keys
@@ -568,7 +544,8 @@ struct ConvertPosencAttentionToVector final
     target.hasBF16Dots = bf16Dots;
     SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
-      if (std::optional<std::string> obstacle = getVectorObstacle(op)) {
+      if (std::optional<std::string> obstacle =
+              getVectorUnsupportedReason(op)) {
         remark::missed(
             op.getLoc(),
             remark::RemarkOpts::name("AttentionToVector").category("posenc"))

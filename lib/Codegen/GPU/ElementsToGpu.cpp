@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementKernel.h"
-#include "ExpandMath.h"
 #include "GpuKernel.h"
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

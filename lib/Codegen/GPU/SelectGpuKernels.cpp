@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementKernel.h"
-#include "ExpandMath.h"
 #include "KernelPositions.h"
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

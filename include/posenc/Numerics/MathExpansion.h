@@ -1,0 +1,36 @@
+//===- MathExpansion.h - which functions are expanded -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_NUMERICS_MATHEXPANSION_H
+#define POSENC_NUMERICS_MATHEXPANSION_H
+
+#include "mlir/IR/Value.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace mlir::posenc {
+
+/// `math.ipowi` with a constant exponent up to this becomes multiplications,
+/// `math.fpowi` with a larger one logarithms.
+constexpr int64_t kMaxConstantPower = 64;
+
+/// Whether posenc-expand-math turns an operation of the math dialect, on scalars
+/// or on vectors, into arithmetic or into an instruction that all targets have.
+bool hasMathExpansion(Operation *op);
+
+/// Whether all operands and results have an element type (f64, f32, f16, bf16,
+/// an integer or index) for which expansions exist.
+bool hasExpandableTypes(Operation *op);
+
+/// The value of an integer exponent that is a constant of at most 32 bits.
+std::optional<int64_t> getIntegerExponent(Value exponent);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_NUMERICS_MATHEXPANSION_H
