@@ -68,7 +68,7 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
   if (layout.getSharedBytes() > kSharedBytes &&
       !kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
     return kernel.emitError() << "its chunks share " << layout.getSharedBytes()
-                              << " bytes, of at most " << kSharedBytes;
+                              << " bytes, of at most " << int64_t{kSharedBytes};
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     RankedTensorType tensor = layout.getTensor(number);
     if (tensor && !getStaticBytes(tensor))
