@@ -6,10 +6,11 @@
 #
 # ===-----------------------------------------------------------------------===#
 #
-# Runs the README's commands, its C program and its module, and compiles every
-# entry of its support table. Arguments: the README, the source folder, an empty
-# folder to work in, the C compiler, the folder of the tools, and what to check:
-# `program`, a row of the table or, by default, everything.
+# Runs the commands, the C program and the modules of the README and of
+# docs/abi.md, and compiles every item of the README's support table. Arguments:
+# the README, the source folder, an empty folder to work in, the C compiler, the
+# folder of the tools, and what to check: `program`, a row of the table or, by
+# default, everything.
 
 import json
 import os
@@ -20,10 +21,11 @@ import sys
 readme, source, work, cc, tools, *parts = sys.argv[1:]
 os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
 page = open(readme, encoding="utf-8").read()
+abi_page = open(os.path.join(source, "docs", "abi.md"), encoding="utf-8").read()
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+def blocks(language, text=page):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
 def run(command, **kwargs):
@@ -44,13 +46,13 @@ def compile_module(text, *flags):
     run(["posenc-compile", "entry.mlir", "-o", "entry.o", *flags])
 
 
-def run_commands(number):
-    commands = blocks("sh")[number].replace("examples/", source + "/examples/")
+def run_commands(commands):
+    commands = commands.replace("examples/", source + "/examples/")
     return run(["bash", "-euc", commands])
 
 
 def check_commands():
-    output = run_commands(1)
+    output = run_commands(blocks("sh")[1])
     errors = re.findall(r"result #\d: max error ([\d.]+) ulp", output)
     assert len(errors) >= 2 and all(float(e) <= 4 for e in errors), output
 
@@ -184,7 +186,8 @@ def check_table(only=None):
 
 
 def check_rest():
-    run_commands(2)
+    for commands in blocks("sh", abi_page):
+        run_commands(commands)
     for example in blocks("mlir"):
         write("example.mlir", example)
         run(["posenc-compile", "example.mlir", "-o", "example.so"])
