@@ -33,19 +33,17 @@ test: build
 # POSENC_EXHAUSTIVE_STEP=N takes each Nth number; docs/numerics.md has results.
 test-exhaustive: build
 	@cmake --build $(BUILD) -j $(JOBS) --target PosencExhaustiveTests
-	@$(BUILD)/test/unit/PosencExhaustiveTests --gtest_brief=1
+	@$(BUILD)/test/fixture/PosencExhaustiveTests --gtest_brief=1
 
 # The tests of the inner loop, in less than 3 minutes: each stage of the compiler
 # on short inputs, without measurements, other CPUs, GPUs and exhaustive checks.
-CHECK_LIT = IR Transforms Conversion Pipelines Frontend Codegen Compile \
-            Run/inputs.test Run/library.test Run/attention.mlir Run/reference.mlir
 CHECK_UNITS = PosencIRTests PosencFrontendTests PosencReferenceTests \
               PosencRuntimeTests
+CHECK = /Posenc(IR|Frontend|Reference|Runtime)Tests/|Posenc :: ((IR|Transforms|Conversion|Pipelines|Frontend|Codegen|Compile|Docs|Rooms)/|Run/(inputs.test|library.test|attention.mlir|reference.mlir))
 check: build
 	@cmake --build $(BUILD) -j $(JOBS) --target $(CHECK_UNITS)
 	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS) \
-	  $(CHECK_LIT:%=--lit-root=$(BUILD)/test/%) \
-	  $(CHECK_UNITS:%=--unit=$(BUILD)/test/unit/%)
+	  --filter '$(CHECK)'
 
 # Address and undefined-behaviour sanitizers over this project's own code.
 test-asan: setup
