@@ -47,6 +47,10 @@ def add(name, description, path):
             rows[row["name"]] = {
                 "ms": float(f"{1e3 * row['p50_seconds']:.4g}"),
                 "fraction": round(row["fraction_of_limit"], 3)}
+            # Another system was measured in turn with ours.
+            if "time_over_posenc" in row:
+                rows[row["name"]]["times"] = float(
+                    f"{row['time_over_posenc']:.3g}")
     os.makedirs(BENCH, exist_ok=True)
     with open(os.path.join(BENCH, name + ".json"), "w",
               encoding="utf-8") as file:
@@ -99,7 +103,7 @@ def make_peers(machine):
         case = parse(name)
         key = case[1:]
         if case.family.startswith("peer-"):
-            peers[key][case.family[5:]] = row["ms"]
+            peers[key][case.family[5:]] = row["times"]
         else:
             ours[key] = (case.family, row["ms"])
     systems = sorted({system for row in peers.values() for system in row})
@@ -107,9 +111,10 @@ def make_peers(machine):
              "|---" * (4 + len(systems)) + "|"]
     for key, (family, ms) in ours.items():
         if key in peers and key[3] == 1:
-            texts = [f"{peers[key][system] / ms:.2f}" if system in peers[key]
-                     else "" for system in systems]
-            lines.append(f"| {family} {key[0]} | {key[2]} | {key[1]} | {ms} ms | "
+            texts = [f"{peers[key][system]:.3g}" if system in peers[key] else ""
+                     for system in systems]
+            time = f"{ms:.3g} ms" if ms >= 1 else f"{1e3 * ms:.3g} µs"
+            lines.append(f"| {family} {key[0]} | {key[2]} | {key[1]} | {time} | "
                          + " | ".join(texts) + " |")
     return "\n".join(lines) + "\n"
 
