@@ -19,6 +19,7 @@
 #include "Targets.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include "gtest/gtest.h"
@@ -57,8 +58,26 @@ std::string quote(llvm::StringRef input) {
   return text;
 }
 
+/// Whether Inputs/known-faults.txt names a function of the backtrace.
+bool isKnownFault(llvm::StringRef backtrace) {
+  static const std::unique_ptr<llvm::MemoryBuffer> list = [] {
+    auto file = llvm::MemoryBuffer::getFile(
+        POSENC_SOURCE_DIR "/test/fuzz/Inputs/known-faults.txt");
+    return file ? std::move(*file) : nullptr;
+  }();
+  llvm::StringRef rest = list ? list->getBuffer() : "";
+  while (!rest.empty()) {
+    llvm::StringRef line;
+    std::tie(line, rest) = rest.split('\n');
+    if (!line.empty() && !line.starts_with("#") && backtrace.contains(line))
+      return true;
+  }
+  return false;
+}
+
 void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,
-          const RunInput &run, const SandboxOptions &options = {}) {
+          const RunInput &run, SandboxOptions options = {}) {
+  options.isKnown = isKnownFault;
   // Made once, before there are children that would each make their own.
   (void)getCorpus();
   uint64_t seed = readNumber("POSENC_FUZZ_SEED", 1);
@@ -86,15 +105,22 @@ void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,
     EXPECT_EQ(summary.executed, count);
   }
   const std::vector<size_t> &reached = summary.reached;
-  std::printf("%s: %zu inputs run: %zu refused, %zu read, %zu lowered to "
-              "vectors, %zu to the LLVM dialect, %zu to LLVM IR, %zu to code; "
-              "%zu crash within LLVM or MLIR; the slowest, %zu, takes %.1f s\n",
-              name.str().c_str(), summary.executed, reached[Refused],
-              reached[Read], reached[Vectors], reached[LLVMDialect],
-              reached[LLVMIR], reached[Code], summary.foreign, summary.slowest,
-              summary.slowestSeconds);
+  std::printf(
+      "%s: %zu inputs run: %zu refused, %zu read, %zu lowered to "
+      "vectors, %zu to the LLVM dialect, %zu to LLVM IR, %zu to code; "
+      "%zu in known faults of LLVM or MLIR; the slowest, %zu, takes %.1f s\n",
+      name.str().c_str(), summary.executed, reached[Refused], reached[Read],
+      reached[Vectors], reached[LLVMDialect], reached[LLVMIR], reached[Code],
+      summary.foreign, summary.slowest, summary.slowestSeconds);
   for (const auto &[place, times] : summary.foreignPlaces)
     std::printf("%zu times in\n%s", times, place.c_str());
+}
+
+TEST(FuzzTest, KnownFaultsAreNamed) {
+  EXPECT_TRUE(
+      isKnownFault("  libMLIR.so+0x1 mlir::BytecodeReader::Impl::f()\n"));
+  EXPECT_FALSE(isKnownFault("  libMLIR.so+0x1 mlir::scf::ForOp::verify()\n"));
+  EXPECT_FALSE(isKnownFault("  libLLVM.so+0x1 ?\n"));
 }
 
 TEST(FuzzTest, TheSeedsAreThere) {

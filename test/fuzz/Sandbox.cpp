@@ -163,7 +163,7 @@ static std::string readLog(int file) {
 }
 
 /// Waits for a child and says how it ended.
-static Failure finishChild(const Child &child, bool readerIsSuspect,
+static Failure finishChild(const Child &child, const SandboxOptions &options,
                            bool &isForeign) {
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
@@ -179,7 +179,9 @@ static Failure finishChild(const Child &child, bool readerIsSuspect,
     bool isTimeout = signal == SIGALRM || signal == SIGPROF;
     failure.fault = isTimeout ? Fault::Timeout : Fault::Signal;
     Backtrace trace = explainFrames({report.frames, size_t(report.numFrames)});
-    isForeign = trace.isForeign || (readerIsSuspect && trace.isElsewhere);
+    isForeign =
+        (trace.isForeign || (options.readerIsSuspect && trace.isElsewhere)) &&
+        options.isKnown(trace.text);
     failure.place = (isTimeout ? "hangs\n" : "") + trace.place;
     failure.what = std::string(isTimeout ? "hangs" : strsignal(signal)) + "\n" +
                    trace.text;
@@ -205,7 +207,7 @@ static bool isReproduced(Range range, const Failure &failure,
                          const SandboxOptions &options) {
   Child child = startChild(range, makeBody, options);
   bool isForeign;
-  Failure again = finishChild(child, options.readerIsSuspect, isForeign);
+  Failure again = finishChild(child, options, isForeign);
   releaseChild(child);
   return again.fault == failure.fault && again.last == failure.last;
 }
@@ -240,7 +242,7 @@ Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
     Child child = running.front();
     running.erase(running.begin());
     bool isForeign;
-    Failure failure = finishChild(child, options.readerIsSuspect, isForeign);
+    Failure failure = finishChild(child, options, isForeign);
     if (child.report->slowestSeconds > summary.slowestSeconds) {
       summary.slowestSeconds = child.report->slowestSeconds;
       summary.slowest = child.report->slowest;

@@ -43,8 +43,9 @@ struct Failure {
 struct Summary {
   /// Inputs that ran to their end, or to a fault.
   size_t executed = 0;
-  /// Faults within LLVM and MLIR, below no function of this project but the
-  /// one that calls a pass or the parser; the places, and how many each has.
+  /// Known faults within LLVM and MLIR, below no function of this project but
+  /// the one that calls a pass or the parser; the places, and how many each
+  /// has.
   size_t foreign = 0;
   std::map<std::string, size_t> foreignPlaces;
   std::vector<Failure> failures;
@@ -74,6 +75,11 @@ struct SandboxOptions {
   /// objects that are invalid: what LLVM, MLIR, malloc and free then run into
   /// counts as foreign, whoever called them.
   bool readerIsSuspect = false;
+  /// Whether a foreign fault with this backtrace is a known one of LLVM or
+  /// MLIR. Others are failures.
+  std::function<bool(llvm::StringRef backtrace)> isKnown = [](llvm::StringRef) {
+    return true;
+  };
   /// After so many failures the rest is not run.
   size_t maxFailures = 10;
 };
