@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import lit.formats
 
@@ -118,6 +119,30 @@ def has_modules(python, modules):
     return result.returncode == 0
 
 
+# A virtual environment with the package apache-tvm-ffi, made once for each
+# build. Off line its test is skipped, and the next attempt is after an hour.
+def make_tvm_environment(base):
+    folder = os.path.join(config.test_exec_root, "venv")
+    python = os.path.join(folder, "bin", "python")
+    if os.path.exists(python) and has_modules(python, "tvm_ffi"):
+        return python
+    attempt = os.path.join(config.test_exec_root, "venv.attempt")
+    if os.path.exists(attempt) and time.time() - os.path.getmtime(attempt) < 3600:
+        return None
+    with open(attempt, "w"):
+        pass
+    try:
+        for command in (
+            [base, "-m", "venv", "--system-site-packages", folder],
+            [python, "-m", "pip", "install", "--quiet", "--timeout=10",
+             "--retries=1", "apache-tvm-ffi"],
+        ):
+            subprocess.run(command, check=True, capture_output=True, timeout=300)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return python if has_modules(python, "tvm_ffi") else None
+
+
 # Debian's modules are those of Debian's Python only; others may be elsewhere.
 if "PYTHONPATH" in os.environ:
     config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
@@ -125,8 +150,10 @@ for python in [config.python, "/usr/bin/python3"]:
     if os.path.exists(python) and has_modules(python, "numpy"):
         config.available_features.add("numpy")
         config.substitutions.insert(0, ("%numpy_python", python))
-        if has_modules(python, "tvm_ffi"):
+        tvm_python = make_tvm_environment(python)
+        if tvm_python:
             config.available_features.add("tvm_ffi")
+            config.substitutions.insert(0, ("%tvm_python", tvm_python))
         break
 
 if config.host_processor in ("x86_64", "AMD64"):

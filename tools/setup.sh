@@ -12,7 +12,7 @@ packages=(
   build-essential cmake ninja-build python3
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libclang-rt-22-dev libgomp1 libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev zlib1g-dev
-  libdlpack-dev nlohmann-json3-dev python3-numpy libvulkan-dev
+  libdlpack-dev nlohmann-json3-dev python3-numpy python3-venv libvulkan-dev
   # For tests that run kernels on a Vulkan device, of software if need be.
   libvulkan1 mesa-vulkan-drivers spirv-tools
   # For tests that run code for other CPUs.
