@@ -109,6 +109,18 @@ func.func @parts(%a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, s
   return
 }
 
+// Stack memory is not freed.
+// CHECK-LABEL: func.func @freed
+// CHECK: memref.alloca() {shared} : memref<4xi64>
+// CHECK: return
+func.func @freed(%v: i64) {
+  %c0 = arith.constant 0 : index
+  %a = memref.alloc() : memref<4xi64>
+  memref.store %v, %a[%c0] : memref<4xi64>
+  memref.dealloc %a : memref<4xi64>
+  return
+}
+
 // CHECK-LABEL: func.func @scratch
 // CHECK-NEXT: memref.alloca() : memref<4xi64>
 // CHECK: scf.for

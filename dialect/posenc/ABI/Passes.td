@@ -13,24 +13,35 @@ include "mlir/Pass/PassBase.td"
 
 def PosencEmitCInterfacePass
     : Pass<"posenc-emit-c-interface", "::mlir::ModuleOp"> {
-  let summary = "Emit the C entries and metadata of a kernel library";
+  let summary = "Emit the C entry points and metadata of a kernel library";
   let description = [{
-    For each function with `posenc.abi` in the LLVM dialect, emits its packed
-    form `<function>.packed.<variant>`, which takes the arguments of a call as
-    an array of words. Unless `entries` is false, emits also what calls the
-    first variant that the CPU can run: `<prefix>_<function>`, which takes plain
-    pointers and sizes, `<prefix>_<function>_dl`, which takes DLPack tensors,
-    and `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI; and once
-    `<prefix>_metadata` and `<prefix>_set_parallel_for`. All else becomes
-    internal.
+    Input: a module in the LLVM dialect whose kernels have `posenc.abi`. Output:
+    for each kernel the function `<kernel>.packed.<variant>`, which takes the
+    arguments of a call as an array of words. Unless `entries` is false, also the
+    entry points that call the first variant that the CPU can run:
+    `<prefix>_<kernel>` takes plain pointers and sizes, `<prefix>_<kernel>_dl`
+    takes DLPack tensors, and `__tvm_ffi_<prefix>_<kernel>` takes values of TVM
+    FFI; and, once in a library, `<prefix>_metadata` and
+    `<prefix>_set_parallel_for`. All other functions become internal.
 
-    A library for several targets is made of one module for each, with the same
-    functions: the pass gives each its own `variant`, all of them the same
-    `cpu-features`, and one of them the entries; then the modules are linked.
-    With `gpu`, for functions with `posenc.launches`, what is emitted is
-    `<function>.packed.gpu`; with `cuda`, `<prefix>_<function>_cuda`, which takes
-    DLPack tensors on a GPU and a stream; and for Vulkan
-    `<prefix>_<function>_vulkan`, which takes them and who launches.
+    A library for several targets consists of one module for each, with the same
+    kernels: the pass gives each its own `variant`, all of them the same
+    `cpu-features`, and one of them the entry points; then the modules are linked.
+    With `gpu`, kernels with `posenc.launches` get `<kernel>.packed.gpu`; with
+    `cuda` also `<prefix>_<kernel>_cuda`, which takes DLPack tensors on a GPU and
+    a stream; and for Vulkan `<prefix>_<kernel>_vulkan`, which takes tensors and
+    the function that launches. Left alone: the code of the kernels.
+
+    ```
+    llvm.func @rope(%x: !llvm.ptr, ...) attributes {posenc.abi = ...} { ... }
+    ```
+    becomes
+    ```
+    llvm.func internal @rope(%x: !llvm.ptr, ...) { ... }
+    llvm.func @rope.packed.0(%words: !llvm.ptr) -> i32 { ... llvm.call @rope(...) ... }
+    llvm.func @posenc_rope(%x: !llvm.ptr, ...) -> i32 { ... }
+    llvm.func @posenc_rope_dl(%x: !llvm.ptr, ...) -> i32 { ... }
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
@@ -45,8 +56,8 @@ def PosencEmitCInterfacePass
     Option<"variant", "variant", "unsigned", /*default=*/"0",
            "Which of the variants the kernels of this module are">,
     Option<"gpu", "gpu", "bool", /*default=*/"false",
-           "The kernels launch others on a GPU: they are a variant of their own, "
-           "whose entries take tensors there">,
+           "The kernels launch code on a GPU: they are a variant of their own, "
+           "whose entry points take tensors on the GPU">,
     ListOption<"gpuFunctions", "gpu-functions", "std::string",
                "The functions that another module of the library has for GPUs, "
                "for the metadata">,
@@ -55,13 +66,13 @@ def PosencEmitCInterfacePass
     Option<"vulkanBytes", "vulkan-bytes", "uint64_t", /*default=*/"0",
            "The size of the library's kernels for Vulkan; 0 if there are none">,
     Option<"entries", "entries", "bool", /*default=*/"true",
-           "Emit the entries, and what a library has once">,
+           "Emit the entry points, and the symbols that a library has once">,
     ListOption<"sharedBytes", "shared-bytes", "int64_t",
-               "For each kernel, the most bytes that the chunks of a call share "
-               "in any variant (default: those of this module)">,
+               "For each kernel, the maximum over all variants of the bytes that "
+               "the tasks of a call share (default: those of this module)">,
     ListOption<"scratchBytes", "scratch-bytes", "int64_t",
-               "For each kernel, the most bytes of its workspace that a chunk has "
-               "in any variant (default: those of this module)">
+               "For each kernel, the maximum over all variants of the workspace "
+               "bytes of a task (default: those of this module)">
   ];
 }
 

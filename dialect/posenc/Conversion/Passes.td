@@ -22,10 +22,25 @@ def ConvertPosencRopeToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-rope-to-linalg"> {
   let summary = "Convert sincos and rotate on tensors to linalg";
   let description = [{
-    `posenc.sincos` becomes a generic with two results, of the exact phase in
-    integer arithmetic; `posenc.rotate` a generic over pairs with two results,
-    which are the lanes of the pair. Ropes are decomposed first, by
-    `posenc-decompose-rope`.
+    Input: `posenc.sincos` and `posenc.rotate` on tensors. Output: a sincos is a
+    `linalg.generic` with two results, which computes the exact phase in integer
+    arithmetic; a rotate is a `linalg.generic` over pairs whose two results are
+    the two lanes of a pair, and their insertion into the tensor. Left alone:
+    ropes, which `posenc-decompose-rope` splits first.
+
+    ```
+    %t:2 = posenc.sincos #f positions(%p : tensor<?xi64>) outs(...)
+    %r = posenc.rotate half ins(%x : ...) tables(%t#0, %t#1 : ...) dims = [0] outs(...)
+    ```
+    becomes
+    ```
+    %t:2 = linalg.generic ins(%p : tensor<?xi64>) outs(... : tensor<?x32xf32>, ...) { ... }
+    %l:2 = linalg.generic ins(%first, %second, %t#0, %t#1 : ...) outs(...) {
+      ... linalg.yield x * c - y * s, x * s + y * c
+    }
+    %0 = tensor.insert_slice %l#0 into ...
+    %r = tensor.insert_slice %l#1 into %0 ...
+    ```
   }];
 }
 
@@ -33,8 +48,19 @@ def ConvertPosencSinusoidalToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-sinusoidal-to-linalg"> {
   let summary = "Convert sinusoidal on tensors to linalg";
   let description = [{
-    A generic over pairs with two results, the sines and the cosines, inserted
-    into the table in its order.
+    Input: `posenc.sinusoidal` on tensors. Output: a `linalg.generic` over pairs
+    with two results, the sines and the cosines, which are inserted into the
+    table in its order. Left alone: all other operations.
+
+    ```
+    %r = posenc.sinusoidal sin_cos #f positions(%p : tensor<?xi64>) outs(... : tensor<?x64xf32>)
+    ```
+    becomes
+    ```
+    %t:2 = linalg.generic ins(%p : tensor<?xi64>) outs(... : tensor<?x32xf32>, ...) { ... }
+    %0 = tensor.insert_slice %t#0 into ... [0, 0] [%n, 32] [1, 1]
+    %r = tensor.insert_slice %t#1 into %0[0, 32] [%n, 32] [1, 1]
+    ```
   }];
 }
 
@@ -42,17 +68,30 @@ def ConvertPosencAttentionToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-attention-to-linalg"> {
   let summary = "Convert tiles of attention on tensors to linalg";
   let description = [{
-    `posenc.online_attention` becomes generics, of scores as (keys, rows), where
-    heads and queries are rows: the products of keys and queries, summed in the
-    type of the sums; scale, score region and mask in one; masks by place, where
-    they take a key of the tile out; maxima; weights by `math.exp`; and the
-    weighted values, which are a product of matrices if all values are finite.
-    Biases by distance outside of the regions of attention become arithmetic. An
-    attention is decomposed first, by `posenc-decompose-attention`.
+    Input: `posenc.online_attention` on tensors, and relative-position biases
+    outside of the regions of attention. Output: `linalg.generic`s on scores of
+    shape (keys, rows), where the rows are heads and queries: the product of keys
+    and queries in the type of the accumulator; scale, score region and mask
+    region in one; positional masks, if they mask a key of the tile; the running
+    maximum; weights by `math.exp`; and the product of weights and values, which
+    is a matrix product if all values are finite. A bias becomes arithmetic. Left
+    alone: attention, which `posenc-decompose-attention` splits first.
+
+    ```
+    %r:3 = posenc.online_attention ins(%q, %k, %v : ...) outs(%acc, %max, %sum : ...)
+    ```
+    becomes
+    ```
+    %s = linalg.generic ins(%k, %q : ...) { arith.mulf, arith.addf }
+    %m = linalg.generic ins(%s : ...) outs(%max : ...) { arith.maximumf }
+    %w = linalg.generic ins(%s, %m : ...) { arith.subf, math.exp }
+    %l = linalg.generic ins(%w : ...) outs(%sum : ...) { arith.addf }
+    %a = linalg.generic ins(%w, %v : ...) outs(%acc : ...) { arith.mulf, arith.addf }
+    ```
   }];
   let options = [
     Option<"bf16Weights", "bf16-weights", "bool", /*default=*/"false",
-           "Round the weights of values of bf16 to bf16">
+           "Round the weights to bf16 if the values are bf16">
   ];
 }
 

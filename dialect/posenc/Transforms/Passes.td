@@ -14,9 +14,21 @@ include "mlir/Pass/PassBase.td"
 def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
   let summary = "Share the cos and sin of positions";
   let description = [{
-    Turns `rotate(x, sincos(positions))` into a rope, and ropes of one block
-    that differ in their tensors only into one rope of several tensors, so that
-    the cos and sin of a position are computed once for all heads.
+    Input: `posenc.rotate` on tables of `posenc.sincos`, and ropes of one block
+    with the same frequencies and positions. Output: one `posenc.rope` of several
+    tensors, so that the cos and sin of a position are computed once for all
+    heads. Left alone: tables with other users than rotations, and ropes that
+    depend on each other.
+
+    ```
+    %q1 = posenc.rope half #f ins(%q : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) ...
+    %k1 = posenc.rope half #f ins(%k : tensor<?x2x64xf32>) positions(%p : tensor<?xi64>) ...
+    ```
+    becomes
+    ```
+    %r:2 = posenc.rope half #f ins(%q, %k : tensor<?x8x64xf32>, tensor<?x2x64xf32>)
+      positions(%p : tensor<?xi64>) ...
+    ```
   }];
   let dependentDialects = ["::mlir::posenc::PosencDialect"];
 }
@@ -24,12 +36,13 @@ def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
 def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
   let summary = "Make dequantization a part of attention";
   let description = [{
-    Where each of the keys and the values of a `posenc.attention` is the result
-    of a `linalg.generic` that converts elements of i8, f8, f16 or bf16 to the
-    type of the sums, the attention reads what is stored instead, and converts
-    where it loads. Elements of i8 and f8 may be multiplied by a constant or by
-    scales of f32, which are indexed by batch entry, head and token, or by some
-    of these in this order: they become `key_scales` and `value_scales`.
+    Input: a `posenc.attention` whose keys and values are results of
+    `linalg.generic`s that convert elements of i8, f8, f16 or bf16 to the type of
+    the accumulator. Output: the attention reads the stored elements and converts
+    them where it loads them. Elements of i8 and f8 may be multiplied by a
+    constant or by scales of f32, which are indexed by sequence, head and token,
+    or by some of these in this order: they become `key_scales` and
+    `value_scales`.
 
     The last bits of results may change: attention multiplies scores by scales,
     not keys, and adds products of keys of 8 or 16 bits in another order. Left
@@ -65,10 +78,10 @@ def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
 def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
   let summary = "Make ropes a part of attention and kv_append";
   let description = [{
-    A rope whose result is only read by one `posenc.attention` of f32 or f64, as
-    its queries or keys, or by one `posenc.kv_append`, as its keys, becomes the
-    `query_rotation`, `key_rotation` or `rotation` of that operation. Results
-    have the same bits. Left alone are inverse ropes, scalar positions, positions
+    Input: a rope whose only user is a `posenc.attention` of f32 or f64 that reads
+    it as queries or keys, or a `posenc.kv_append` that reads it as keys. Output:
+    the rope is the `query_rotation`, `key_rotation` or `rotation` of that
+    operation. Results have the same bits. Left alone are inverse ropes, scalar positions, positions
     of type `index`, rows that are normed afterwards, keys of attention that
     `convert-posenc-attention-to-vector` does not serve, and attention of f16 and
     bf16, which need not round what it has rotated.
@@ -99,10 +112,20 @@ def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
 def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
   let summary = "Split ropes on tensors into sincos and rotate";
   let description = [{
-    `rope(x, p) = rotate(x, sincos(p))`, with one table for all tensors of the
-    rope. For an inverse rope with an attention factor `att` other than 1, whose
-    tables have the factor `1/att` that no frequencies of the op have, the
-    tables are multiplied by `1/att^2` in between, by a linalg.generic.
+    Input: `posenc.rope` on tensors. Output: `posenc.sincos` and `posenc.rotate`,
+    since `rope(x, p) = rotate(x, sincos(p))`, with one table for all tensors of
+    the rope. The tables of an inverse rope with an attention factor `att` other
+    than 1 have the factor `1/att`, which frequencies cannot express: a
+    `linalg.generic` multiplies them by `1/att^2`. Left alone: ropes on memrefs.
+
+    ```
+    %r = posenc.rope half #f ins(%x : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) ...
+    ```
+    becomes
+    ```
+    %t:2 = posenc.sincos #f positions(%p : tensor<?xi64>) outs(... : tensor<?x32xf32>, ...)
+    %r = posenc.rotate half ins(%x : tensor<?x8x64xf32>) tables(%t#0, %t#1 : ...) ...
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
@@ -113,11 +136,21 @@ def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
 def PosencExpandIndexCastsPass : Pass<"posenc-expand-index-casts"> {
   let summary = "Cast indices to narrow integers by way of i64";
   let description = [{
-    `arith.index_cast` and `arith.index_castui` of an index to less than 64 bits
-    become a cast to i64 and an `arith.trunci`. Upstream's canonicalizer takes
-    `index_cast(index_cast(i) : i8) : index` for `i`, though it wraps; so this
-    pass has to run before it, as it does in Posenc's pipelines. A module that
-    was canonicalized before that has lost the casts already.
+    Input: `arith.index_cast` and `arith.index_castui` of an index to an integer
+    of less than 64 bits. Output: a cast to i64 and an `arith.trunci`. Upstream's
+    canonicalizer folds `index_cast(index_cast(i) : i8) : index` to `i`, though
+    the first cast truncates; Posenc's pipelines run this pass before it. A module
+    that was canonicalized before has lost such casts already. Left alone: all
+    other casts.
+
+    ```
+    %r = arith.index_cast %i : index to i32
+    ```
+    becomes
+    ```
+    %0 = arith.index_cast %i : index to i64
+    %r = arith.trunci %0 : i64 to i32
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -125,10 +158,22 @@ def PosencExpandIndexCastsPass : Pass<"posenc-expand-index-casts"> {
 def PosencDecomposeSoftmaxPass : Pass<"posenc-decompose-softmax"> {
   let summary = "Split linalg.softmax on tensors into generics";
   let description = [{
-    As `linalg.softmax` decomposes itself: maxima, exponentials, sums, quotients.
-    That of f16 and bf16 is computed in f32, and its results are rounded once. A
-    row of minus infinity only is NaN, as in PyTorch, JAX and ONNX; attention
-    whose masks leave a row no keys is `posenc.attention`, where it is 0.
+    Input: `linalg.softmax` on tensors. Output, as upstream decomposes it: four
+    operations, for the maximum of a row, exponentials, their sum, and quotients.
+    The softmax of f16 and bf16 is computed in f32 and rounded once. A row of
+    minus infinity becomes NaN, as in PyTorch, JAX and ONNX; `posenc.attention`
+    instead gives 0 for a row without keys. Left alone: softmax on memrefs.
+
+    ```
+    %r = linalg.softmax dimension(1) ins(%x : tensor<8x64xf32>) ...
+    ```
+    becomes
+    ```
+    %m = linalg.generic ins(%x : ...) outs(... : tensor<8xf32>) { arith.maxnumf }
+    %e = linalg.generic ins(%x, %m : ...) { arith.subf, math.exp }
+    %s = linalg.generic ins(%e : ...) outs(... : tensor<8xf32>) { arith.addf }
+    %r = linalg.generic ins(%e, %s : ...) { arith.divf }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
@@ -150,26 +195,43 @@ def PosencDecomposeAttentionPass
     : Posenc_DecomposeHeadsPass<"posenc-decompose-attention"> {
   let summary = "Split attention on tensors into loops of tiles";
   let description = [{
-    An `scf.forall` over batch entries, query heads and queries, in it an
-    `scf.for` over tiles of keys, and in that one over groups of queries, of
-    `posenc.online_attention`; norms and rotations, of queries before the loops
-    and of keys in the first, are operations of their own; the division by the
-    sums comes last. Tiles of keys that `causal` and the windows leave empty are
-    not visited. Paged keys are gathered.
+    Input: `posenc.attention` on tensors. Output: an `scf.forall` over the batch,
+    query heads and queries; in it an `scf.for` over tiles of keys; and in that
+    one over register tiles of queries, a `posenc.online_attention` that updates
+    the running maximum, the running sum and the accumulator. Norms and rotations
+    are operations of their own: of queries in front of the loops, of keys in the
+    loop over keys. The division by the sum comes last. Tiles of keys that
+    `causal` and the windows mask are skipped. Paged keys are gathered. Left
+    alone: attention on memrefs.
 
-    A group has `rows` rows: query heads of one key head, and queries. A task
-    has at most `groups` groups, and 128 KiB of queries. Groups and tiles of
-    keys are copied to a constant size, with zeros where there is nothing.
+    A register tile has `rows` rows, which are query heads of one key head and
+    queries. A task has at most `groups` register tiles, and at most 128 KiB of
+    queries. Register tiles and tiles of keys are padded with zeros to a static
+    size.
+
+    ```
+    %r = posenc.attention ins(%q, %k, %v : ...) outs(%o : ...)
+    ```
+    becomes
+    ```
+    %r = scf.forall (%batch, %head, %query) in ... {
+      %state:3 = scf.for %key = ... {
+        posenc.online_attention ins(%query_tile, %key_tile, %value_tile : ...)
+          outs(%acc, %max, %sum : ...)
+      }
+      ... divide %state#0 by %state#2 ...
+    }
+    ```
   }];
   let options = [
     Option<"rowsPerGroup", "rows", "int64_t", /*default=*/"16",
-           "Query heads times queries of a group">,
+           "Query heads times queries of a register tile">,
     Option<"groupsPerTask", "groups", "int64_t", /*default=*/"1",
-           "Groups of queries that share each tile of keys">,
+           "Register tiles of queries that share each tile of keys">,
     Option<"keysPerTile", "keys", "int64_t", /*default=*/"32",
            "Keys of a tile">,
     Option<"exceptVectors", "except-vectors", "bool", /*default=*/"false",
-           "Leave what convert-posenc-attention-to-vector converts">
+           "Leave attention that convert-posenc-attention-to-vector converts">
   ];
 }
 
@@ -177,9 +239,24 @@ def PosencDecomposeKvAppendPass
     : Posenc_DecomposeHeadsPass<"posenc-decompose-kv-append"> {
   let summary = "Split kv_append on tensors into a loop over new tokens";
   let description = [{
-    An `scf.forall` over the new tokens, which inserts the rows of one into both
-    caches, or rows of no token where its slot is negative; the norm and the
-    rotation of keys are operations of their own.
+    Input: `posenc.kv_append` on tensors. Output: an `scf.forall` over the new
+    tokens that inserts the rows of one token into both caches. A token whose slot
+    is negative is inserted nowhere. The norm and the rotation of keys are
+    operations of their own. Left alone: kv_append on memrefs.
+
+    ```
+    %r:2 = posenc.kv_append ins(%k, %v : ...) lengths(%n : ...) outs(%kc, %vc : ...)
+    ```
+    becomes
+    ```
+    %r:2 = scf.forall (%sequence, %token) in ... shared_outs(%a = %kc, %b = %vc) {
+      ... rows of the token ...
+      scf.forall.in_parallel {
+        tensor.parallel_insert_slice %key_rows into %a[...]
+        tensor.parallel_insert_slice %value_rows into %b[...]
+      }
+    }
+    ```
   }];
 }
 

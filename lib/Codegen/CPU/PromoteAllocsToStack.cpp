@@ -1,5 +1,4 @@
-//===- PromoteAllocsToStack.cpp - scratch memory of a tile on the stack -*- C++
-//-*-===//
+//===- PromoteAllocsToStack.cpp - small buffers become stack memory -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,16 +27,18 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The most bytes of the scratch of a tile, which is in a loop, of any other
-/// buffer, and of all of them together. What has more is not on the stack.
+/// Limits in bytes of a buffer that is allocated in a loop (the scratch of a
+/// tile), of any other buffer, and of all promoted buffers of a function. A
+/// buffer above its limit stays on the heap.
 static constexpr int64_t kMaxTileBytes = int64_t{128} << 10;
 static constexpr int64_t kMaxBytes = int64_t{64} << 10;
 static constexpr int64_t kMaxTotalBytes = int64_t{512} << 10;
 
-/// At most so many bytes, if they are few enough for the stack.
-static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
+/// Returns an upper bound of the buffer's size in bytes, or nullopt if the size
+/// has no known bound or the bound exceeds the limit of one buffer.
+static std::optional<int64_t> getSizeBound(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  int64_t most =
+  int64_t limit =
       alloc->getParentOfType<LoopLikeOpInterface>() ? kMaxTileBytes : kMaxBytes;
   if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
       !type.getElementType().isIntOrIndexOrFloat())
@@ -50,7 +51,7 @@ static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
     if (bytes && !ShapedType::isDynamic(size))
       bytes = llvm::checkedMul(*bytes, size);
   for (Value size : alloc.getDynamicSizes()) {
-    if (!bytes || *bytes > most)
+    if (!bytes || *bytes > limit)
       return std::nullopt;
     FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
         presburger::BoundType::UB, size, /*stopCondition=*/nullptr,
@@ -59,18 +60,23 @@ static std::optional<int64_t> getMaxBytes(memref::AllocOp alloc) {
       return std::nullopt;
     bytes = llvm::checkedMul(*bytes, std::max<int64_t>(*bound, 0));
   }
-  if (!bytes || *bytes > most)
+  if (!bytes || *bytes > limit)
     return std::nullopt;
   return bytes;
 }
 
-/// Whether the buffer is known to nobody outside of its block: then each
-/// iteration of a loop around it finds it free again.
-static bool staysInBlock(memref::AllocOp alloc) {
+/// Returns true if neither a terminator nor a call gets the buffer or a view of
+/// it. Only then can all iterations of a loop around the allocation, and all
+/// calls of the function, use the same memory. A buffer that is freed through
+/// a view stays on the heap, too.
+static bool isLocal(memref::AllocOp alloc) {
   SmallVector<Value> views{alloc};
   while (!views.empty()) {
     for (Operation *user : views.pop_back_val().getUsers()) {
       if (user->hasTrait<OpTrait::IsTerminator>() || isa<CallOpInterface>(user))
+        return false;
+      if (auto dealloc = dyn_cast<memref::DeallocOp>(user);
+          dealloc && dealloc.getMemref() != alloc)
         return false;
       for (Value result : user->getResults())
         if (isa<MemRefType>(result.getType()))
@@ -80,12 +86,17 @@ static bool staysInBlock(memref::AllocOp alloc) {
   return true;
 }
 
-/// A buffer of a size that is known only in a loop is a view of one that is as
-/// large as it can be. What is in no loop may be for several.
-static void hoist(RewriterBase &rewriter, memref::AllocOp alloc, Block &entry,
-                  int64_t bytes) {
+/// Replaces `alloc` with stack memory that is allocated once, at the start of
+/// `body`. A buffer whose size is not a constant becomes a view of `bytes`
+/// bytes, its upper bound. A buffer that was allocated directly in the body may
+/// be used by several loops, so it is marked as shared.
+static void promote(RewriterBase &rewriter, memref::AllocOp alloc, Block &body,
+                    int64_t bytes) {
+  for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
+    if (isa<memref::DeallocOp>(user))
+      rewriter.eraseOp(user);
   MemRefType type = alloc.getType();
-  bool isShared = alloc->getBlock() == &entry;
+  bool isShared = alloc->getBlock() == &body;
   auto allocate = [&](MemRefType of, IntegerAttr alignment) {
     auto memory =
         memref::AllocaOp::create(rewriter, alloc.getLoc(), of, alignment);
@@ -93,7 +104,7 @@ static void hoist(RewriterBase &rewriter, memref::AllocOp alloc, Block &entry,
       memory->setAttr(kSharedAttrName, rewriter.getUnitAttr());
     return memory;
   };
-  rewriter.setInsertionPointToStart(&entry);
+  rewriter.setInsertionPointToStart(&body);
   if (type.hasStaticShape()) {
     rewriter.replaceOp(alloc, allocate(type, alloc.getAlignmentAttr()));
     return;
@@ -109,9 +120,10 @@ static void hoist(RewriterBase &rewriter, memref::AllocOp alloc, Block &entry,
                                               alloc.getDynamicSizes());
 }
 
-/// The most bytes of all buffers together: where the module limits the stack, a
-/// part of that, as functions call each other. Those of a function with a
-/// workspace do not stay on the stack.
+/// Returns the limit of all promoted buffers of `function`, in bytes. A limit
+/// of the module's stack holds for a chain of calls, so one function gets a
+/// quarter of it. It does not apply to a function with a workspace, whose
+/// buffers are moved from the stack to that workspace later.
 static int64_t getMaxTotalBytes(FunctionOpInterface function) {
   auto module = function->getParentOfType<ModuleOp>();
   auto limit = module ? module->getAttrOfType<IntegerAttr>(
@@ -132,24 +144,25 @@ struct PromoteAllocsToStack final
     if (getOperation().isExternal())
       return;
     SmallVector<std::pair<memref::AllocOp, int64_t>> allocs;
-    int64_t total = 0, most = getMaxTotalBytes(getOperation());
+    int64_t total = 0, limit = getMaxTotalBytes(getOperation());
     getOperation()->walk([&](memref::AllocOp alloc) {
-      std::optional<int64_t> bytes = getMaxBytes(alloc);
+      std::optional<int64_t> bytes = getSizeBound(alloc);
       if (!bytes)
         return;
-      // Whether a function takes a workspace must not depend on the target, and
-      // tiles of some have more scratch than those of others.
+      // Whether a function takes a workspace must not depend on the target,
+      // and the scratch of a tile does. Without a limit of the stack, a tile
+      // therefore counts with at most kMaxBytes.
       int64_t counted =
-          most < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxBytes);
-      if (total + counted > most || !staysInBlock(alloc))
+          limit < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxBytes);
+      if (total + counted > limit || !isLocal(alloc))
         return;
       total += counted;
       allocs.push_back({alloc, *bytes});
     });
     IRRewriter rewriter(&getContext());
-    Block &entry = getOperation().getFunctionBody().front();
+    Block &body = getOperation().getFunctionBody().front();
     for (auto [alloc, bytes] : allocs)
-      hoist(rewriter, alloc, entry, bytes);
+      promote(rewriter, alloc, body, bytes);
   }
 };
 } // namespace

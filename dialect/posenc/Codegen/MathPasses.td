@@ -1,0 +1,196 @@
+//===- MathPasses.td - arithmetic without libm -------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CODEGEN_MATHPASSES_TD
+#define POSENC_CODEGEN_MATHPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PosencExpandArithPass : Pass<"posenc-expand-arith"> {
+  let summary = "Expand operations of arith that the backend would make calls of";
+  let description = [{
+    Input: operations of arith on scalars and vectors for which the backend
+    would call libm or the compiler's runtime library; a kernel library links
+    neither. Output: `truncf` of f64 to f16 and bf16, and conversions of integers
+    to them, are conversions to f32 that round to odd, followed by one that
+    rounds to nearest, so that the result is rounded once. `remf` is a loop of
+    exact steps. `maxnumf` and `minnumf` of f16 and bf16 are comparisons in f32.
+    Errors: divisions of integers of more than 64 bits, their conversions from
+    and to floats, and arithmetic of floats other than f16, bf16, f32 and f64.
+    Left alone: all other operations.
+
+    ```
+    %r = arith.truncf %x : f64 to f16
+    ```
+    becomes
+    ```
+    %0 = ... round %x to f32, to odd ...
+    %r = arith.truncf %0 : f32 to f16
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
+  let summary = "Expand conversions and dot products of bf16 into arithmetic";
+  let description = [{
+    Input: `arith.extf` and `arith.truncf` between bf16 and f32, and
+    `x86vector.avx512.dot`, for targets without AVX512-BF16. Output: integer
+    operations and fused multiply-adds with the same bits, except that
+    conversions keep subnormal numbers, which the instruction flushes to zero.
+    Left alone: all other operations.
+
+    ```
+    %r = arith.extf %x : bf16 to f32
+    ```
+    becomes
+    ```
+    %0 = arith.bitcast %x : bf16 to i16
+    %1 = arith.extui %0 : i16 to i32
+    %2 = arith.shli %1, %c16 : i32
+    %r = arith.bitcast %2 : i32 to f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def PosencExpandF8Pass : Pass<"posenc-expand-f8"> {
+  let summary = "Turn conversions from and to f8 into other arithmetic";
+  let description = [{
+    Input: `arith.extf` and `arith.truncf` from and to `f8E4M3FN` and `f8E5M2`, for
+    which CPUs have no instructions. Output: an extension goes through f16, which
+    represents all of their values; a truncation from f32 rounds once, to
+    nearest, ties to even, as `arith.truncf` defines it: values that are too large
+    become NaN in `f8E4M3FN` and infinite in `f8E5M2`. Other floats are converted
+    from or to f32 first. Left alone: operations that only move f8, which is i8 in
+    the LLVM dialect.
+
+    ```mlir
+    func.func @widen(%x: vector<8xf8E5M2>) -> vector<8xf32> {
+      %0 = arith.extf %x : vector<8xf8E5M2> to vector<8xf32>
+      return %0 : vector<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @widen(%x: vector<8xf8E5M2>) -> vector<8xf32> {
+      %c8 = arith.constant dense<8> : vector<8xi16>
+      %0 = arith.bitcast %x : vector<8xf8E5M2> to vector<8xi8>
+      %1 = arith.extui %0 : vector<8xi8> to vector<8xi16>
+      %2 = arith.shli %1, %c8 : vector<8xi16>
+      %3 = arith.bitcast %2 : vector<8xi16> to vector<8xf16>
+      %4 = arith.extf %3 : vector<8xf16> to vector<8xf32>
+      return %4 : vector<8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def PosencLegalizeBF16Pass : Pass<"posenc-legalize-bf16"> {
+  let summary = "Replace bf16 by i16 in the LLVM dialect";
+  let description = [{
+    Input: functions of the LLVM dialect that load, store and move bf16. Without
+    AVX512-BF16 the backend has no vectors of bf16, and emits calls where
+    optimizations use them. Output: the same functions on i16. Left alone: a
+    module that computes with bf16.
+
+    ```
+    %0 = llvm.load %p : !llvm.ptr -> vector<8xbf16>
+    llvm.store %0, %q : vector<8xbf16>, !llvm.ptr
+    ```
+    becomes
+    ```
+    %0 = llvm.load %p : !llvm.ptr -> vector<8xi16>
+    llvm.store %0, %q : vector<8xi16>, !llvm.ptr
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def PosencLegalizeI1Pass : Pass<"posenc-legalize-i1"> {
+  let summary = "Load and store i1 as bytes";
+  let description = [{
+    Input: loads and stores of i1, and of vectors of i1, in the LLVM dialect.
+    Output: loads and stores of bytes. A caller's boolean is a byte in which any
+    value but 0 is true; LLVM takes bytes other than 0 and 1 for poison, and would
+    pack vectors of i1 into bits. Left alone: all other operations.
+
+    ```
+    %b = llvm.load %p : !llvm.ptr -> i1
+    ```
+    becomes
+    ```
+    %0 = llvm.load %p : !llvm.ptr -> i8
+    %1 = llvm.mlir.zero : i8
+    %b = llvm.icmp "ne" %0, %1 : i8
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def PosencExpandMathPass : Pass<"posenc-expand-math"> {
+  let summary = "Expand functions of math into arithmetic";
+  let description = [{
+    Input: functions of the math dialect on scalars and vectors, since a kernel
+    library links no libm and GPU kernels no libdevice. Output: arithmetic, within
+    4 units in the last place for all finite arguments and with the special
+    values of IEEE 754;
+    `sin`, `cos` and `tan` reduce arguments of any size exactly. The largest
+    errors measured are in docs/numerics.md. Results have the same bits on all
+    targets that have a fused multiply-add, and with `avx512` or without. Functions
+    of f16 and bf16 are those of f32, rounded once.
+
+    - Expanded: `acos` `acosh` `asin` `asinh` `atan` `atan2` `atanh` `cbrt`
+      `clampf` `cos` `cosh` `erf` `erfc` `exp` `exp2` `expm1` `fpowi` `isfinite`
+      `isinf` `isnan` `isnormal` `log` `log10` `log1p` `log2` `powf` `rsqrt` `sin`
+      `sincos` `sinh` `tan` `tanh`, and `ipowi` with a constant exponent from 0 to
+      64. Powers with a constant integer exponent up to 64 in size, or with
+      exponent 0.5 or -0.5, are products, quotients and square roots.
+    - Left to the target, which has instructions: `absf` `absi` `ceil`
+      `copysign` `ctlz` `ctpop` `cttz` `floor` `fma` `round` `roundeven` `sqrt`
+      `trunc`.
+    - Errors: other exponents of `ipowi`, and other types.
+
+    Fast-math flags of functions are dropped: a flag does not make a function
+    less accurate. Of those of `arith`, `reassoc` and `contract` are kept.
+    Left alone: operations on tensors.
+
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %r = math.rsqrt %x : f32
+      return %r : f32
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: f32) -> f32 {
+      %one = arith.constant 1.0 : f32
+      %root = math.sqrt %x : f32
+      %r = arith.divf %one, %root : f32
+      return %r : f32
+    }
+    ```
+  }];
+  let options = [
+    Option<"avx512", "avx512", "bool", /*default=*/"false",
+           "Multiply vectors of 64 bytes by powers of two by AVX-512">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+#endif // POSENC_CODEGEN_MATHPASSES_TD

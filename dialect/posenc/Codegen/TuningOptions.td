@@ -1,0 +1,43 @@
+//===- TuningOptions.td - tuning of the CPU code -----------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CODEGEN_TUNINGOPTIONS_TD
+#define POSENC_CODEGEN_TUNINGOPTIONS_TD
+
+include "mlir/Pass/PassBase.td"
+
+/// An option of a pass for a field of Tuning. Its help is in Tuning.def, from
+/// which the options of pipelines and the keys of tuning files are made.
+class Posenc_TuningOption<string name, string flag>
+    : Option<name, flag, "uint64_t", "::mlir::posenc::Tuning()." # name,
+             "The field " # name # " of Tuning">;
+
+defvar Posenc_TuningOptions = [
+  Posenc_TuningOption<"prefetchCache", "prefetch-cache">,
+  Posenc_TuningOption<"prefetchInOrder", "prefetch-in-order">,
+  Posenc_TuningOption<"streamsInOrder", "streams-in-order">,
+  Posenc_TuningOption<"prefetchDistance", "prefetch-distance">,
+  Posenc_TuningOption<"streams", "streams">,
+  Posenc_TuningOption<"streamAhead", "stream-ahead">,
+  Posenc_TuningOption<"narrowStreams", "narrow-streams">,
+  Posenc_TuningOption<"narrowAhead", "narrow-stream-ahead">,
+  Posenc_TuningOption<"blockPositions", "block-positions">,
+  Posenc_TuningOption<"smallBlockPositions", "small-block-positions">,
+  Posenc_TuningOption<"blockBelow", "block-below">,
+  Posenc_TuningOption<"streamBlockBytes", "stream-block-bytes">,
+  Posenc_TuningOption<"streamFrom", "stream-from">,
+  Posenc_TuningOption<"streamTablesFrom", "stream-tables-from">,
+  Posenc_TuningOption<"prefetchFrom", "prefetch-from">,
+  Posenc_TuningOption<"rowVectorBytes", "row-vector-bytes">,
+  Posenc_TuningOption<"decodePrefetches", "decode-prefetches">,
+  Posenc_TuningOption<"decodeRowPrefetches", "decode-row-prefetches">,
+  Posenc_TuningOption<"attentionQueries", "attention-queries">,
+  Posenc_TuningOption<"attentionPrefetch", "attention-prefetch">
+];
+
+#endif // POSENC_CODEGEN_TUNINGOPTIONS_TD

@@ -1,0 +1,281 @@
+//===- VectorPasses.td - vectors for CPUs ------------------*- tablegen -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_CODEGEN_VECTORPASSES_TD
+#define POSENC_CODEGEN_VECTORPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+include "posenc/Codegen/TuningOptions.td"
+
+defvar Posenc_ToVectorOptions = !listconcat(
+  [Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+          "Bytes of a hardware vector: 16, 32 or 64">],
+  Posenc_TuningOptions);
+
+class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+  let options = Posenc_ToVectorOptions;
+}
+
+def PosencStreamStoresPass
+    : InterfacePass<"posenc-stream-stores", "::mlir::FunctionOpInterface"> {
+  let summary = "Store large results past the caches";
+  let description = [{
+    Input: loops of a kernel that write vectors to an output that they do not
+    read. Output: a second version of the loop, whose stores are nontemporal. It
+    runs for outputs of at least `stream-from` bytes whose rows are aligned to
+    vectors and which overlap no input. Left alone: loops that read what they
+    write.
+
+    ```
+    scf.for %i = ... {
+      vector.store %v, %y[%i, %c0] : ..., vector<8xf32>
+    }
+    ```
+    becomes
+    ```
+    scf.if %large_and_aligned {
+      scf.for %i = ... {
+        vector.store %v, %y[%i, %c0] {nontemporal = true} : ..., vector<8xf32>
+      }
+    } else {
+      scf.for %i = ... {
+        vector.store %v, %y[%i, %c0] : ..., vector<8xf32>
+      }
+    }
+    ```
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def PosencPrefetchRowsPass
+    : InterfacePass<"posenc-prefetch-rows", "::mlir::FunctionOpInterface"> {
+  let summary = "Prefetch rows while the rows before them are computed";
+  let description = [{
+    Input: loops over rows of an argument that read vectors of each row in
+    several loops over columns. Output: the last of these loops over columns also
+    prefetches a later row: the one that begins `prefetch-distance` bytes ahead,
+    or the next one where rows are longer. Left alone: rows that are read once,
+    which the processor prefetches itself.
+
+    ```
+    scf.for %row = ... {
+      scf.for %i = ... { vector.load %x[%row, %i] ... }
+      scf.for %i = ... { vector.load %x[%row, %i] ... }
+    }
+    ```
+    becomes
+    ```
+    scf.for %row = ... {
+      scf.for %i = ... { vector.load %x[%row, %i] ... }
+      scf.for %i = ... {
+        memref.prefetch %x[%later, %i], read, locality<3>, data
+        vector.load %x[%row, %i] ...
+      }
+    }
+    ```
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def PosencPrefetchPanelsPass
+    : InterfacePass<"posenc-prefetch-panels", "::mlir::FunctionOpInterface"> {
+  let summary = "Prefetch the next part of a panel while a part is used";
+  let description = [{
+    Input: the two innermost loops of a product with a packed matrix. The inner
+    loop, over the reduction dimension, reads one row of the panel in each
+    iteration and carries the accumulator; the outer loop, over register tiles,
+    reads the same rows in all its iterations. Output: each iteration of the
+    outer loop also prefetches some of the rows that follow, in all as many as
+    the inner loop reads. Left alone: rows that are read once.
+
+    ```
+    scf.for %tile = ... {
+      scf.for %k = ... iter_args(%acc = ...) { vector.load %panel[%k, %c0] ... }
+    }
+    ```
+    becomes
+    ```
+    scf.for %tile = ... {
+      memref.prefetch %panel[%next, %c0], read, locality<3>, data
+      scf.for %k = ... iter_args(%acc = ...) { vector.load %panel[%k, %c0] ... }
+    }
+    ```
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def PosencDecomposeRotationsPass
+    : Posenc_ToVectorPass<"posenc-decompose-rotations"> {
+  let summary = "Turn rope and rotate on memrefs into loops of linalg tiles";
+  let description = [{
+    Input: `posenc.rope` and `posenc.rotate` on memrefs, usually tiles of a few
+    positions. Output, for each position: code that stores the cos and sin of
+    all pairs on the stack, and loops over all rows around a `linalg.generic` on
+    views of one cache line of pairs. Its `ins` are both lanes of the pairs, cos
+    and sin, its `outs` both lanes. Only the views depend on the pairing: `half`
+    reads the lanes of a pair from two halves of the row, `interleaved` reads
+    every second lane. For bf16, the even and the odd pairs of a `half` row are
+    two parts of one operation, since `posenc-vectorize-tiles` deinterleaves the
+    row like that. The destination may be the input.
+
+    The tuning options, and at run time the sizes and addresses of the tensors,
+    decide about prefetches, streaming stores (the attribute `streamed`) and the
+    order of rows. Left alone: all other operations.
+
+    ```
+    posenc.rope half #posenc.frequencies<dim = 64> ins(%x : memref<8x64xf32>)
+      positions(%p : memref<i64>) dims = [] outs(%x : memref<8x64xf32>)
+    ```
+    becomes
+    ```
+    ... store cos and sin of position %p to %cos and %sin : memref<1x32xf32> ...
+    scf.for %row = %c0 to %c8 step %c1 {
+      scf.for %i = %c0 to %c32 step %c16 {
+        linalg.generic ins(%first, %second, %cos_view, %sin_view : memref<16xf32, ...>, ...)
+          outs(%first, %second : ...) {
+          ^bb0(%x: f32, %y: f32, %c: f32, %s: f32, ...):
+            ... linalg.yield x * c - y * s, x * s + y * c
+        }
+      }
+    }
+    ```
+  }];
+}
+
+def PosencVectorizeTilesPass
+    : Posenc_ToVectorPass<"posenc-vectorize-tiles"> {
+  let summary = "Turn small elementwise linalg on rows of memrefs into vectors";
+  let description = [{
+    Input: elementwise linalg operations whose operands are one-dimensional
+    `memref.subview`s, and whose results have at most 64 bytes each. Output:
+    `vector.load`, arithmetic on hardware vectors, and `vector.store`; all
+    elements are read before any is written. An access has the alignment that
+    a `memref.assume_alignment` of the view promises. Two views that alternate
+    between the elements of a row are loaded and stored as one vector; with
+    `zip` the vector is deinterleaved only where different values are computed
+    for the two. Stores of an operation with the attribute `streamed` are
+    nontemporal. Left alone: all other operations.
+
+    ```
+    %s = memref.subview %x[%i] [8] [1] : memref<64xf32> to memref<8xf32, strided<[1], offset: ?>>
+    linalg.square ins(%s : ...) outs(%s : ...)
+    ```
+    becomes
+    ```
+    %0 = vector.load %x[%i] : memref<64xf32>, vector<8xf32>
+    %1 = arith.mulf %0, %0 : vector<8xf32>
+    vector.store %1, %x[%i] : memref<64xf32>, vector<8xf32>
+    ```
+  }];
+  let options = !listconcat(Posenc_ToVectorOptions, [
+    Option<"zip", "zip", "bool", /*default=*/"true",
+           "Leave out shuffles that AVX has few units for">
+  ]);
+}
+
+def ConvertPosencTablesToVectorPass
+    : Posenc_ToVectorPass<"convert-posenc-tables-to-vector"> {
+  let summary = "Convert sincos and sinusoidal on memrefs to vectors";
+  let description = [{
+    Input: `posenc.sincos` and `posenc.sinusoidal` on memrefs. Output: a loop over
+    positions. The exact phase of a base position, and from it the sin and cos
+    of all pairs, are computed once for 16 consecutive positions; those between
+    follow by angle addition. Near a zero of sin or cos, where angle addition
+    has a large relative error, an element is recomputed from its exact phase.
+    Results have the same bits for all vector widths. Left alone: all other
+    operations.
+
+    ```
+    posenc.sincos #f positions(%p : memref<?xi64>) outs(%cos, %sin : memref<?x32xf32>, ...)
+    ```
+    becomes
+    ```
+    scf.for %i = %c0 to %n step %c1 {
+      %position = memref.load %p[%i] : memref<?xi64>
+      ... arithmetic on vector<16xi32>, vector<8xf64>, vector<16xf32> ...
+      vector.store %c, %cos[%i, %pair] : memref<?x32xf32>, vector<16xf32>
+      vector.store %s, %sin[%i, %pair] : memref<?x32xf32>, vector<16xf32>
+    }
+    ```
+  }];
+}
+
+def ConvertPosencAttentionToVectorPass
+    : Posenc_ToVectorPass<"convert-posenc-attention-to-vector"> {
+  let summary = "Convert attention on memrefs to vectors, as in FlashAttention";
+  let description = [{
+    Input: `posenc.attention` on memrefs. Output: one of two kernels, each with
+    an online softmax: a running maximum, a running sum and an accumulator.
+
+    Prefill is an `scf.forall` over the batch, query heads and tiles of queries.
+    A task packs tiles of keys and values as rows of f32 on the stack, normed and
+    rotated where the operation says so, and never reads beyond a tensor; the
+    lanes of vectors run along queries. Tiles of keys that no query of a register
+    tile attends to are skipped, and masks are evaluated only in tiles that
+    some, but not all queries attend to.
+
+    Decode serves up to 32 queries per sequence, or 16 of bf16, if the number is
+    static or can be compared at run time, except where queries and keys are
+    known to be the same tokens. Keys and values are read in place
+    from the KV cache, once for all queries and all query heads of a key head.
+    Each sequence of a ragged batch is decided on its own. Where there are few
+    heads, the keys are split (Flash-Decoding) by their number alone, and the
+    splits are merged in their order, so that results do not depend on the
+    number of threads. Ragged batches are not split.
+
+    With `bf16-dots`, for vectors of 64 bytes, products of bf16 are bf16 dot
+    products (`x86vector.avx512.dot`): queries, rotated or normed keys and weights
+    are rounded to bf16, and sums are f32. Attention that returns log-sum-exp,
+    or has an odd head dimension, computes in f32 instead.
+
+    Left alone, with a remark that gives the reason: f64, heads wider than 256,
+    a dynamic number of heads, and regions with functions that have no
+    expansion. Those go through linalg (`posenc-decompose-attention`).
+
+    ```
+    posenc.attention causal ins(%q, %k, %v : memref<2x?x8x64xf32, ...>, ...) outs(%o : ...)
+    ```
+    becomes
+    ```
+    scf.forall (%batch, %head, %tile) in (2, 8, %tiles) {
+      scf.for %key_tile = ... {
+        ... pack keys and values ...
+        scf.for %queries = ... {
+          ... scores, running maximum and sum, accumulator: vector<16xf32> ...
+        }
+      }
+      ... divide by the sums, store rows of %o ...
+    }
+    ```
+  }];
+  // The LLVM dialect has the loop annotations.
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
+  let options = !listconcat(Posenc_ToVectorOptions, [
+    Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
+           "Compute attention of bf16 by the bf16 dot product (VDPBF16PS)">
+  ]);
+}
+
+#endif // POSENC_CODEGEN_VECTORPASSES_TD
