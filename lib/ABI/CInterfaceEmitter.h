@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel is called in three steps. An entry puts its arguments into an array
-// of 64-bit words (CallLayout). The kernel support library (runtime/kernel)
-// checks them against a constant description, picks the variant that the CPU
-// can run, and hands chunks of the work to the threads. For each chunk it calls
-// the packed form of that variant, which unpacks the words into memref
-// descriptors.
+// A kernel is called in three steps. An entry point puts its arguments into an
+// array of 64-bit words (CallLayout). The kernel support library
+// (runtime/kernel) checks them against a constant description, picks the
+// variant that the CPU can run, and hands chunks of the work to the threads.
+// For each chunk it calls the packed form of that variant, which unpacks the
+// words into memref descriptors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,14 +40,15 @@ public:
         nothing(LLVM::LLVMVoidType::get(module.getContext())) {}
 
   /// Emits an error unless the function has the arguments that its signature
-  /// asks for and a name that entries can have.
+  /// asks for and a name that entry points can have.
   LogicalResult check(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
 
   /// Emits the packed form of a kernel, as this variant of it.
   void emitPacked(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
                   unsigned variant);
 
-  /// Declares the functions of the kernel support library that entries call.
+  /// Declares the functions of the kernel support library that entry points
+  /// call.
   void declareKernelSupport();
   /// Emits the description of a kernel's arguments and variants.
   void emitDescription(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
@@ -84,15 +85,15 @@ private:
   Value address(Location loc, StringRef symbol) {
     return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
   }
-  /// Begins an entry that takes the arguments of the kernel, and `more`. What
-  /// The kernel support library gets of it: the description, the arguments,
-  /// room for the words of the call, and `more`.
+  /// Begins an entry point that takes the arguments of the kernel, and `more`.
+  /// What The kernel support library gets of it: the description, the
+  /// arguments, room for the words of the call, and `more`.
   SmallVector<Value> beginTensorEntry(LLVM::LLVMFuncOp kernel,
                                       const CallLayout &layout,
                                       StringRef symbol, ArrayRef<Type> more);
-  /// The types of the arguments of an entry.
+  /// The types of the arguments of an entry point.
   SmallVector<Type> getArgumentTypes(const CallLayout &layout);
-  /// Arguments of an entry as words.
+  /// Arguments of an entry point as words.
   SmallVector<Value> createArgumentWords(Location loc, ValueRange arguments);
   /// An array on the stack that begins with these words.
   Value createArray(Location loc, int64_t size, ValueRange words);

@@ -1,4 +1,4 @@
-//===- EmitCInterface.cpp - the C entries of a kernel library ---*- C++ -*-===//
+//===- EmitCInterface.cpp - the C entry points of a kernel library --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Says which entry of the library has the name of the symbol, or could have.
+/// Says which entry point of the library has the name of the symbol, or could
+/// have.
 static LogicalResult reportCollision(SymbolOpInterface symbol,
                                      StringRef prefix) {
   StringRef name = symbol.getName();
@@ -40,8 +41,8 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
   InFlightDiagnostic error = symbol->emitError()
                              << "symbol '" << name << "' collides with ";
   if (StringRef function = findFunction(); !function.empty())
-    error << "the entry '" << name << "' that the library has for function '"
-          << function << "'";
+    error << "the entry point '" << name
+          << "' that the library has for function '" << function << "'";
   else
     error << "the library's own symbols, which begin with '" << prefix << "_'";
   return error << ": rename it, or change the prefix '" << prefix
@@ -49,7 +50,7 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
 }
 
 /// Makes the functions of the input internal: they are reached through the
-/// entries only, and must not take the name of one.
+/// entry points only, and must not take the name of one.
 static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
                                    bool hasDots) {
   for (Operation &op : *module.getBody()) {
@@ -112,10 +113,10 @@ struct EmitCInterface final
                        !other->hasAttr(PosencDialect::kWorkspaceAttrName)))
           continue;
         function.emitError()
-            << "the entry '" << getEntrySymbol(prefix, function.getName())
+            << "the entry point '" << getEntrySymbol(prefix, function.getName())
             << "' of function '" << function.getName()
             << "' collides with one of function '" << name
-            << "', which has an entry with the suffix '" << suffix
+            << "', which has an entry point with the suffix '" << suffix
             << "': rename one of the functions";
         return signalPassFailure();
       }

@@ -189,7 +189,7 @@ void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
   }
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
-  // Linked by name where entries are; made internal when all are together.
+  // Linked by name where entry points are; made internal when all are together.
   auto global = LLVM::GlobalOp::create(
       builder, loc, getKernelType(), /*isConstant=*/true,
       LLVM::Linkage::External, getSymbol(kernel, variant), Attribute());

@@ -75,7 +75,7 @@ static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
 }
 
 /// Whether the slices of lengths and of a block table have the same batch
-/// entries, and the table's rows are whole.
+/// entry points, and the table's rows are whole.
 static bool areSameEntries(tensor::ExtractSliceOp lengths,
                            tensor::ExtractSliceOp table) {
   auto isSame = [](ArrayRef<OpFoldResult> a, ArrayRef<OpFoldResult> b) {
@@ -147,7 +147,7 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
   return success();
 }
 
-/// Regions get the batch entry, head, and places of a query and a key, which
+/// Regions get the sequence, head, and places of a query and a key, which
 /// both exist.
 static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> query = analysis.getShape(op.getQuery());

@@ -34,8 +34,8 @@ static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
                                                 ShapedType::kDynamic, strides));
 }
 
-/// A kernel that has memrefs already has those that its entries describe; with
-/// other layouts it would read a strided tensor wrongly.
+/// A kernel that has memrefs already has those that its entry points describe;
+/// with other layouts it would read a strided tensor wrongly.
 static LogicalResult checkLayouts(func::FuncOp function) {
   auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
   if (!abi)

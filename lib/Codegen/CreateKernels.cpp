@@ -441,7 +441,8 @@ struct CreateKernels final
       if (failed(createKernel(rewriter, function)))
         return signalPassFailure();
     }
-    // Entry points check what these do, of the functions that kernels call too.
+    // Entry points check what these do, of the functions that kernels call
+    // too.
     if (areNew)
       getOperation().walk(
           [&](cf::AssertOp assertion) { rewriter.eraseOp(assertion); });

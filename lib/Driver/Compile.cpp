@@ -195,7 +195,7 @@ static llvm::Error writeHeader(const Request &request, OutputFiles &files,
     return llvm::Error::success();
   llvm::SmallString<128> path(request.header);
   if (path.empty()) {
-    // libX.so has X.h beside it, as its entries are X_<function>.
+    // libX.so has X.h beside it, as its entry points are X_<function>.
     StringRef name = llvm::sys::path::stem(request.output);
     name.consume_front("lib");
     path = llvm::sys::path::parent_path(request.output);

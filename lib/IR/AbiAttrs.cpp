@@ -95,7 +95,7 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// Whether the entries read elements of an input to check a bound.
+/// Whether the entry points read elements of an input to check a bound.
 static bool readsElements(BoundAttr bound, int64_t input) {
   bool readsInput = bound.getKind() != BoundKind::Heads;
   return (readsInput && bound.getInput() == input) ||
@@ -135,7 +135,7 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << "' is not a tensor (abi_c3)";
   if (inPlace.size() != outputs.size())
     return emitError() << "expected " << outputs.size()
-                       << " entries of in_place, got " << inPlace.size()
+                       << " elements of in_place, got " << inPlace.size()
                        << " (abi_c5)";
   for (auto [output, input] : llvm::zip_equal(outputs, inPlace))
     if (input != -1 &&

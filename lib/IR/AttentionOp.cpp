@@ -282,15 +282,17 @@ static LogicalResult verifySizes(AttentionOp op) {
                             << op.getQuery().getType() << " and "
                             << op.getKey().getType() << " (attn_c5)";
   for (Value list : op.getCuSeqlens()) {
-    int64_t entries = cast<ShapedType>(list.getType()).getDimSize(0);
+    int64_t sequences = cast<ShapedType>(list.getType()).getDimSize(0);
     int64_t batch = ShapedType::kDynamic;
     if (Value lengths = op.getLengths())
       batch = cast<ShapedType>(lengths.getType()).getDimSize(0);
-    if (entries == 0 || (!ShapedType::isDynamic(entries) &&
-                         !ShapedType::isDynamic(batch) && entries != batch + 1))
-      return op.emitOpError() << "expected cu_seqlens with an entry more than "
-                                 "there are batch entries, got "
-                              << list.getType() << " (attn_c8)";
+    if (sequences == 0 ||
+        (!ShapedType::isDynamic(sequences) && !ShapedType::isDynamic(batch) &&
+         sequences != batch + 1))
+      return op.emitOpError()
+             << "expected cu_seqlens with one element more than "
+                "there are sequences, got "
+             << list.getType() << " (attn_c8)";
   }
   return success();
 }

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loops are batch entries, query heads and queries; ragged queries have no
-// slices of one entry, so that only their heads are a loop. A tile is attention
-// with slices of the operands: all keys, the key heads of its query heads, and
-// the number of queries that follow it, which says where its own stand.
+// The loops are sequences, query heads and queries; ragged queries have no
+// slices of one sequence, so that only their heads are a loop. A tile is
+// attention with slices of the operands: all keys, the key heads of its query
+// heads, and the number of queries that follow it, which says where its own
+// stand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -243,7 +244,7 @@ AttentionOp::getTiledImplementation(OpBuilder &builder,
     tiled.getTrailingQueriesMutable().assign(
         getValueOrCreateConstantIndexOp(builder, getLoc(), trailing));
   }
-  // Regions get the batch entry and the head, behind the score.
+  // Regions get the sequence and the head, behind the score.
   int64_t batch = findLoop(*this, Batch);
   for (auto [region, begin] :
        {std::pair(&tiled.getScore(), 1u), {&tiled.getWhere(), 0u}}) {

@@ -48,7 +48,7 @@ SmallVector<PairFrequency>
 mlir::posenc::computePairFrequencies(FrequenciesAttr frequencies,
                                      AxesAttr axes) {
   SmallVector<PairFrequency> result;
-  // A list of frequencies has an entry for each pair: nothing restarts.
+  // A list of frequencies has a frequency for each pair: nothing restarts.
   if (axes && axes.getLayout() == AxisLayout::Axial &&
       !isa_and_nonnull<ExplicitScalingAttr>(frequencies.getScaling())) {
     for (auto [axis, section] : llvm::enumerate(axes.getSections()))

@@ -33,8 +33,8 @@ int64_t KvAppendOp::getNumLoops() { return 0; }
 SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
   auto type =
       cast<ShapedType>(getOperation()->getOperand(operandNumber).getType());
-  // With lengths each batch entry has its cache entry.
-  int64_t entries = getLengths() ? Batch : CacheEntries;
+  // With lengths each sequence has its sequence of the cache.
+  int64_t sequences = getLengths() ? Batch : CacheEntries;
   auto is = [&](unsigned group) {
     OperandRange range = getODSOperands(group);
     return !range.empty() && operandNumber == range.getBeginOperandIndex();
@@ -59,11 +59,12 @@ SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
   } else if (is(5)) {
     symbols = tokens;
   } else if (operandNumber < getInits().getBeginOperandIndex() + 2) {
-    symbols = getHeadSymbols(entries, CacheTokens, Heads,
+    symbols = getHeadSymbols(sequences, CacheTokens, Heads,
                              is(6) ? Dim : ValueDim, getCacheLayout(),
                              /*isPacked=*/false);
   } else {
-    symbols = getScaleSymbols(entries, Heads, CacheTokens, /*isPacked=*/false);
+    symbols =
+        getScaleSymbols(sequences, Heads, CacheTokens, /*isPacked=*/false);
   }
   // A rank that is wrong is an error of its own.
   symbols.resize(type.getRank(), Own);

@@ -19,7 +19,7 @@ int64_t getNumPositionLoops(Type positions, AxesAttr axes);
 /// Symbols of positions: the loops in order, after the dimension of axes.
 SmallVector<int64_t> getPositionSymbols(Type positions, AxesAttr axes);
 
-/// Symbols of tables: the loops in order, then the entries.
+/// Symbols of tables: the loops in order, then the elements.
 SmallVector<int64_t> getTableSymbols(Type table);
 
 /// Symbols of tensor `index` that is indexed by loop `k` in dimension

@@ -136,7 +136,7 @@ static LogicalResult getSpec(AttentionOp op, Evaluator &values,
     *starts = values.getElements(list);
     // The oracle takes an empty list for none.
     if (starts->empty())
-      return op.emitError("a list of 'cu_seqlens' has no entry");
+      return op.emitError("a list of 'cu_seqlens' is empty");
   }
   if (Value table = op.getBlockTable()) {
     spec.blockTable.emplace();
@@ -240,14 +240,15 @@ static LogicalResult getSlots(KvAppendOp op, Evaluator &values,
   const int64_t capacity =
       values.getShape(op.getInits()[0])[op.getCacheTokenDim()];
   std::vector<int64_t> lengths = values.getElements(op.getLengths()), places;
-  for (auto [entry, length] : llvm::enumerate(lengths)) {
+  for (auto [sequence, length] : llvm::enumerate(lengths)) {
     if (length > capacity)
-      return op.emitError() << "the length " << length << " of entry " << entry
-                            << " exceeds the cache's " << capacity << " slots";
+      return op.emitError()
+             << "the length " << length << " of sequence " << sequence
+             << " exceeds the cache's " << capacity << " slots";
     for (int64_t t = 0; t < tokens; ++t) {
       int64_t slot = int64_t(uint64_t(length) - uint64_t(tokens) + uint64_t(t));
       places.push_back(slot);
-      spec.slots.push_back(slot < 0 ? -1 : int64_t(entry) * capacity + slot);
+      spec.slots.push_back(slot < 0 ? -1 : int64_t(sequence) * capacity + slot);
     }
   }
   if (spec.keyRotation && !op.getPositions())

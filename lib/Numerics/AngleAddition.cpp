@@ -37,19 +37,19 @@ static double getLimit(Type type, TableUse use) {
   return type.isBF16() ? 0x1p-12 : 0x1p-19;
 }
 
-/// With f16, one group in twenty would have a small entry.
+/// With f16, one group in twenty would have a small element.
 static bool areProductsF32(Type type, TableUse use) {
   return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
 }
 
 /// A table of bf16 has constants of half the size.
 static int64_t getNumPlaces(Type type, TableUse use) {
-  return use == TableUse::Entries && type.isBF16() ? 32 : 16;
+  return use == TableUse::Table && type.isBF16() ? 32 : 16;
 }
 
 /// Half the runs of a stretch: more would win little, and another row each.
 static int64_t getNumTurns(TableUse use, bool hasRuns) {
-  return hasRuns && use == TableUse::Entries ? 2 : 0;
+  return hasRuns && use == TableUse::Table ? 2 : 0;
 }
 
 /// What f32 loses of the constants is nothing beside the rounding to 16 bits.
@@ -74,8 +74,8 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
                                                              getRun(), ""},
       phases(builder, op, frequencies, axes, inverse, type,
              getPrecision(type, use, runs), order,
-             runs && use == TableUse::Entries ? getStretchLength() * 0.5 - 0.5
-                                              : 0.0),
+             runs && use == TableUse::Table ? getStretchLength() * 0.5 - 0.5
+                                            : 0.0),
       length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
@@ -88,7 +88,7 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
   auto still = llvm::map_to_vector(order, [&](int64_t number) -> int32_t {
     return pairs[number].frequency == BigFloat(0.0) ? 0x7fffffff : 0;
   });
-  if (use == TableUse::Entries && llvm::is_contained(still, 0x7fffffff))
+  if (use == TableUse::Table && llvm::is_contained(still, 0x7fffffff))
     stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
   createLevel(builder, op, stepLevel, "steps", pairs, inverse, order);
   if (hasStretches())
@@ -119,7 +119,7 @@ void AngleAddition::createLevel(OpBuilder &builder, Operation *op, Level &level,
     BigFloat stepCos = halfCos * halfCos - halfSin * halfSin;
     BigFloat stepSin = BigFloat(2.0) * halfSin * halfCos;
     BigFloat rowCos(1.0), rowSin(0.0);
-    if (use == TableUse::Entries) {
+    if (use == TableUse::Table) {
       rowCos = halfCos;
       rowSin = halfSin;
     }
@@ -171,11 +171,12 @@ AngleAddition::getStretch(OpBuilder &builder, Location loc,
   return getFirst(builder, loc, position, getStretchLength());
 }
 
-AngleAddition::Entry AngleAddition::roundPhase(OpBuilder &builder, Location loc,
-                                               const Entry &entry) const {
+AngleAddition::CosSin AngleAddition::roundPhase(OpBuilder &builder,
+                                                Location loc,
+                                                const CosSin &element) const {
   Type to = runs ? products : type;
-  return {ExactSincos::emitRounding(builder, loc, entry.cos, to),
-          ExactSincos::emitRounding(builder, loc, entry.sin, to)};
+  return {ExactSincos::emitRounding(builder, loc, element.cos, to),
+          ExactSincos::emitRounding(builder, loc, element.sin, to)};
 }
 
 /// The number of the constants of a position, and all bits of a word where it
@@ -187,7 +188,7 @@ struct AngleAddition::Place {
 AngleAddition::Place AngleAddition::getPlace(OpBuilder &builder, Location loc,
                                              const Level &level,
                                              Value axis) const {
-  bool hasBefore = use == TableUse::Entries;
+  bool hasBefore = use == TableUse::Table;
   Value place = axis;
   if (level.unit > 1)
     place = arith::ShRUIOp::create(
@@ -276,24 +277,24 @@ SmallVector<Value> AngleAddition::loadLevel(OpBuilder &builder, Location loc,
   return parts;
 }
 
-AngleAddition::Entry AngleAddition::round(OpBuilder &builder, Location loc,
-                                          const Entry &entry) const {
-  return {ExactSincos::emitRounding(builder, loc, entry.cos, type),
-          ExactSincos::emitRounding(builder, loc, entry.sin, type)};
+AngleAddition::CosSin AngleAddition::round(OpBuilder &builder, Location loc,
+                                           const CosSin &element) const {
+  return {ExactSincos::emitRounding(builder, loc, element.cos, type),
+          ExactSincos::emitRounding(builder, loc, element.sin, type)};
 }
 
-/// `entry` further by an angle.
-static AngleAddition::Entry turnBy(ElementwiseBuilder b,
-                                   const AngleAddition::Entry &entry, Value cos,
-                                   Value sin) {
-  return {b.fma(entry.cos, cos, b.neg(b.mul(entry.sin, sin))),
-          b.fma(entry.sin, cos, b.mul(entry.cos, sin))};
+/// `element` further by an angle.
+static AngleAddition::CosSin turnBy(ElementwiseBuilder b,
+                                    const AngleAddition::CosSin &element,
+                                    Value cos, Value sin) {
+  return {b.fma(element.cos, cos, b.neg(b.mul(element.sin, sin))),
+          b.fma(element.sin, cos, b.mul(element.cos, sin))};
 }
 
-AngleAddition::Entry AngleAddition::turn(OpBuilder &builder, Location loc,
-                                         const Position &position,
-                                         const Entry &stretch,
-                                         Value first) const {
+AngleAddition::CosSin AngleAddition::turn(OpBuilder &builder, Location loc,
+                                          const Position &position,
+                                          const CosSin &stretch,
+                                          Value first) const {
   if (!hasStretches())
     return stretch;
   int64_t lanes = cast<VectorType>(stretch.cos.getType()).getNumElements();
@@ -302,10 +303,10 @@ AngleAddition::Entry AngleAddition::turn(OpBuilder &builder, Location loc,
   return turnBy({builder, loc, stretch.cos}, stretch, by[0], by[1]);
 }
 
-AngleAddition::Entry AngleAddition::rotate(OpBuilder &builder, Location loc,
-                                           const Position &position,
-                                           const Entry &anchor,
-                                           Value first) const {
+AngleAddition::CosSin AngleAddition::rotate(OpBuilder &builder, Location loc,
+                                            const Position &position,
+                                            const CosSin &anchor,
+                                            Value first) const {
   Value cos = anchor.cos, sin = anchor.sin;
   int64_t lanes = cast<VectorType>(cos.getType()).getNumElements();
   SmallVector<Value> step =
@@ -313,14 +314,14 @@ AngleAddition::Entry AngleAddition::rotate(OpBuilder &builder, Location loc,
   ElementwiseBuilder b(builder, loc, cos);
   if (numParts == 2)
     return round(builder, loc, turnBy(b, anchor, step[0], step[1]));
-  Entry lost = turnBy(b, anchor, step[2], step[3]);
+  CosSin lost = turnBy(b, anchor, step[2], step[3]);
   return {b.fma(cos, step[0], b.fma(b.neg(sin), step[1], lost.cos)),
           b.fma(sin, step[0], b.fma(cos, step[1], lost.sin))};
 }
 
-std::pair<AngleAddition::Entry, AngleAddition::Entry>
+std::pair<AngleAddition::CosSin, AngleAddition::CosSin>
 AngleAddition::rotateBoth(OpBuilder &builder, Location loc, Value place,
-                          const Entry &anchor, Value first) const {
+                          const CosSin &anchor, Value first) const {
   int64_t lanes = cast<VectorType>(anchor.cos.getType()).getNumElements();
   Value ofCos = loadPart(builder, loc, stepLevel, place, 0, first, lanes);
   Value ofSin = loadPart(builder, loc, stepLevel, place, 1, first, lanes);
@@ -347,10 +348,10 @@ Value AngleAddition::orStill(OpBuilder &builder, Location loc, Value words,
   return arith::OrIOp::create(builder, loc, words, bits);
 }
 
-Value AngleAddition::getMagnitude(OpBuilder &builder, Location loc, Value entry,
-                                  Value first) const {
-  ElementwiseBuilder b(builder, loc, entry);
-  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), entry);
+Value AngleAddition::getMagnitude(OpBuilder &builder, Location loc,
+                                  Value element, Value first) const {
+  ElementwiseBuilder b(builder, loc, element);
+  Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), element);
   return orStill(builder, loc, b.andi(bits, b.i32(0x7fffffff)), first);
 }
 
@@ -386,7 +387,7 @@ Value AngleAddition::joinMarks(OpBuilder &builder, Location loc, Value a,
 }
 
 Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
-                              const Entry &entry, ValueRange written,
+                              const CosSin &element, ValueRange written,
                               Value first) const {
   bool isOneRow = written.size() == 1 && stillPairs.empty() &&
                   getElementTypeOrSelf(written.front().getType()).isBF16();
@@ -403,7 +404,7 @@ Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
     return getMagnitudes(vector::BitCastOp::create(builder, loc, type, row),
                          type);
   }
-  ElementwiseBuilder b(builder, loc, entry.cos);
+  ElementwiseBuilder b(builder, loc, element.cos);
   auto getMark = [&](Value value) {
     Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), value);
     bits = orStill(builder, loc, bits, first);
@@ -413,7 +414,7 @@ Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
     return getMagnitudes(b.ori(bits, b.i32(0x7fff)),
                          cast<VectorType>(bits.getType()));
   };
-  return joinMarks(builder, loc, getMark(entry.cos), getMark(entry.sin));
+  return joinMarks(builder, loc, getMark(element.cos), getMark(element.sin));
 }
 
 Value AngleAddition::isAnySmall(OpBuilder &builder, Location loc,
@@ -437,16 +438,16 @@ Value AngleAddition::isAnySmall(OpBuilder &builder, Location loc,
       arith::ConstantIntOp::create(builder, loc, mostSmall, 16));
 }
 
-AngleAddition::Entry AngleAddition::mend(OpBuilder &builder, Location loc,
-                                         const Position &position, Value first,
-                                         const Entry &entry) const {
-  int64_t lanes = cast<VectorType>(entry.cos.getType()).getNumElements();
-  Entry exact = phases.emitRelative(builder, loc, position, first, lanes);
-  ElementwiseBuilder b(builder, loc, entry.cos);
+AngleAddition::CosSin AngleAddition::mend(OpBuilder &builder, Location loc,
+                                          const Position &position, Value first,
+                                          const CosSin &element) const {
+  int64_t lanes = cast<VectorType>(element.cos.getType()).getNumElements();
+  CosSin exact = phases.emitRelative(builder, loc, position, first, lanes);
+  ElementwiseBuilder b(builder, loc, element.cos);
   auto select = [&](Value sum, Value own) {
     return b.select(
         isSmall(builder, loc, getMagnitude(builder, loc, sum, first)),
         ExactSincos::emitRounding(builder, loc, own, type), sum);
   };
-  return {select(entry.cos, exact.cos), select(entry.sin, exact.sin)};
+  return {select(element.cos, exact.cos), select(element.sin, exact.sin)};
 }

@@ -1,4 +1,4 @@
-//===- ExactPhase.cpp - cos and sin of a phase --------------*- C++ -*-===//
+//===- ExactPhase.cpp - cos and sin of a phase ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -218,23 +218,23 @@ ExactSincos ExactPhase::getSincos() const {
   return ExactSincos(factor, inverse);
 }
 
-ExactPhase::Entry ExactPhase::emitOfPhase(OpBuilder &builder, Location loc,
-                                          Value phase) const {
+ExactPhase::CosSin ExactPhase::emitOfPhase(OpBuilder &builder, Location loc,
+                                           Value phase) const {
   auto [cos, sin] = getSincos().emit(builder, loc, phase, type);
   return {cos, sin};
 }
 
-ExactPhase::Entry ExactPhase::emitRelative(OpBuilder &builder, Location loc,
-                                           const Position &position,
-                                           Value first, int64_t lanes,
-                                           bool isShort) const {
+ExactPhase::CosSin ExactPhase::emitRelative(OpBuilder &builder, Location loc,
+                                            const Position &position,
+                                            Value first, int64_t lanes,
+                                            bool isShort) const {
   return emitOfPhase(builder, loc,
                      emitPhase(builder, loc, position, first, lanes, isShort));
 }
 
-ExactPhase::Entry ExactPhase::emit(OpBuilder &builder, Location loc,
-                                   const Position &position, Value first,
-                                   int64_t lanes, bool isShort) const {
+ExactPhase::CosSin ExactPhase::emit(OpBuilder &builder, Location loc,
+                                    const Position &position, Value first,
+                                    int64_t lanes, bool isShort) const {
   if (precision == PhasePrecision::Relative) {
     Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
     return emitOfPhase(builder, loc,

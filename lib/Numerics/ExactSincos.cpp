@@ -102,17 +102,17 @@ ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
   return {values.cos, values.sin};
 }
 
-Value ExactSincos::emitRounding(OpBuilder &builder, Location loc, Value entries,
-                                Type type) {
-  ElementwiseBuilder b(builder, loc, entries);
+Value ExactSincos::emitRounding(OpBuilder &builder, Location loc,
+                                Value elements, Type type) {
+  ElementwiseBuilder b(builder, loc, elements);
   auto round = [&](Type to) {
-    if (getElementTypeOrSelf(entries.getType()) != to)
-      entries = b.cast<arith::TruncFOp>(to, entries);
+    if (getElementTypeOrSelf(elements.getType()) != to)
+      elements = b.cast<arith::TruncFOp>(to, elements);
   };
   if (!type.isF64())
     round(builder.getF32Type());
   round(type);
-  return entries;
+  return elements;
 }
 
 ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,

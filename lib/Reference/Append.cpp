@@ -130,8 +130,10 @@ static void storeQuantized(Array &cache, Array &scales, const RowMap &map,
       quantized.values[first + d] = row.values[d];
       quantized.magnitude[first + d] = magnitude(row.values[d]);
     }
-    const int64_t entry = slots[i] / map.tokens, token = slots[i] % map.tokens;
-    const size_t at = size_t((entry * map.heads + head) * map.tokens + token);
+    const int64_t sequence = slots[i] / map.tokens,
+                  token = slots[i] % map.tokens;
+    const size_t at =
+        size_t((sequence * map.heads + head) * map.tokens + token);
     scales.values[at] = row.scale;
     scales.magnitude[at] = magnitude(row.scale);
   }

@@ -61,7 +61,7 @@ struct Head {
 };
 } // namespace
 
-/// The mask's entry, with dimensions that are missing or 1 repeated.
+/// The mask's sequence, with dimensions that are missing or 1 repeated.
 static long double maskAt(const Array &mask, int64_t sequence, int64_t head,
                           int64_t query, int64_t key) {
   const int64_t index[] = {sequence, head, query, key};

@@ -172,8 +172,8 @@ long double defaultLimitUlp(ResultKind kind, DType type, bool withAttention) {
   case DType::F64:
     return kind == ResultKind::Rotated ? 4 : 2;
   case DType::BF16:
-    // The sums that entries of a table are rounded from are wrong by a tenth of
-    // a unit at the most.
+    // The sums that elements of a table are rounded from are wrong by a tenth
+    // of a unit at the most.
     if (kind == ResultKind::Table)
       return 0.6L;
     [[fallthrough]];

@@ -79,9 +79,9 @@ CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
         continue;
       for (int64_t i = 0; i < width; ++i) {
         int64_t position = positions[size_t(pairs.axis(i) * rows + row)];
-        CosSin entry = cosSin(position, pairs.frequency(i), scale);
-        cosines[size_t(row * width + i)] = entry.cos;
-        sines[size_t(row * width + i)] = entry.sin;
+        CosSin element = cosSin(position, pairs.frequency(i), scale);
+        cosines[size_t(row * width + i)] = element.cos;
+        sines[size_t(row * width + i)] = element.sin;
       }
     }
   });

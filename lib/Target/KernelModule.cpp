@@ -139,8 +139,8 @@ static StringRef getKernelSupport(const TargetSpec &target, Threads threads) {
                         posenc_kernel_support_x86_64_none_end);
 }
 
-/// What every CPU of an architecture has. An entry runs before it is known that
-/// the CPU has more.
+/// What every CPU of an architecture has. An entry point runs before it is
+/// known that the CPU has more.
 static void setFloor(llvm::Function &function) {
   function.removeFnAttr("target-features");
   bool isX86 = function.getParent()->getTargetTriple().isX86();
@@ -246,7 +246,7 @@ getInterfaceOptions(const LibraryParts &parts) {
     options.cpuFeatures.push_back(target.cpuFeatures |
                                   static_cast<uint64_t>(target.family)
                                       << kCpuFamilyShift);
-  // One variant may need more than the one that has the entries.
+  // One variant may need more than the one that has the entry points.
   SmallVector<KernelMemory> most;
   for (ModuleOp module : parts.modules)
     for (auto [number, kernel] :

@@ -1,4 +1,4 @@
-//===- StackUse.cpp - how much stack the entries of a library need -*- C++
+//===- StackUse.cpp - how much stack the entry points of a library need -*- C++
 //-*-=//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
@@ -36,7 +36,7 @@ namespace {
 
 using FunctionSet = llvm::SmallSetVector<const llvm::Function *, 8>;
 
-/// The call graph below one entry.
+/// The call graph below one entry point.
 class CallGraph {
 public:
   CallGraph(const llvm::Function &entry, const Frames &frames);

@@ -1,5 +1,4 @@
-//===- StackUse.h - how much stack the entries of a library need -*- C++
-//-*-===//
+//===- StackUse.h - how much stack the entry points of a library need -----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

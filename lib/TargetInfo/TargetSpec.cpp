@@ -67,10 +67,11 @@ findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
 // Levels
 //
 // Code is generated for a level: just those features of the CPU that an entry
-// checks for (hasCpuFeatures in runtime/kernel/Cpu.h). The backend is free to
-// use whatever it is told that a CPU has, gfni or vbmi as well as AVX2, so only
-// then the code runs wherever the check passes, on a virtual machine that hides
-// some of them too. The CPU's name decides what the code is tuned for.
+// point checks for (hasCpuFeatures in runtime/kernel/Cpu.h). The backend is
+// free to use whatever it is told that a CPU has, gfni or vbmi as well as AVX2,
+// so only then the code runs wherever the check passes, on a virtual machine
+// that hides some of them too. The CPU's name decides what the code is tuned
+// for.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -94,7 +95,8 @@ static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 static constexpr StringRef kPrefer256 = "prefer-256-bit";
 
 /// Each has what those before it have. Every CPU with AVX512-BF16 has
-/// AVX512-VNNI, so code for the one uses the other, and entries check for both.
+/// AVX512-VNNI, so code for the one uses the other, and entry points check for
+/// both.
 static const Level kX86Levels[] = {
     {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
     {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false},
@@ -228,8 +230,8 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
     }
     return spec;
   }
-  // Every CPU has NEON. For more than that, an entry would have to ask the
-  // operating system.
+  // Every CPU has NEON. For more than that, an entry point would have to ask
+  // the operating system.
   spec.cpu = "generic";
   spec.vectorBytes = 16;
   return spec;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Batch entries of any form (padded, ragged, paged) differ only in where a tile
+// Sequences of any form (padded, ragged, paged) differ only in where a tile
 // is read (AttentionOperands.cpp): beyond that, all is in places. A task has
 // some groups of queries. Each tile of keys is copied once, and serves all of
 // them. Groups and tiles of keys have constant sizes; what exceeds the tokens
@@ -46,7 +46,7 @@ public:
   ValueRange decompose();
 
 private:
-  /// Some tokens of one batch entry, and its heads from `head` on.
+  /// Some tokens of one sequence, and its heads from `head` on.
   struct Tokens {
     OpFoldResult first, count;
     OpFoldResult head, numHeads;
@@ -147,9 +147,9 @@ private:
 
   // Of the tile.
   Value batch, head, keyHead;
-  /// Where the tokens of the batch entry begin; null if they are not packed.
+  /// Where the tokens of the sequence begin; null if they are not packed.
   Value queryStart, keyStart;
-  Value length; ///< Keys of the batch entry.
+  Value length; ///< Keys of the sequence.
   Tokens queries;
   Value place, lastPlace; ///< Of the queries.
   /// Whether tiles of keys may be smaller than others.

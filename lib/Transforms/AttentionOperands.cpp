@@ -204,7 +204,7 @@ Value AttentionDecomposition::widenKeys(Value rows, Value scales,
   if (scales) {
     ScaledKeys keys{batch, keyHead, firstKey, count, op.getBlockTable(), {}};
     if (op.arePackedKeys()) {
-      keys.entry = nullptr;
+      keys.sequence = nullptr;
       keys.first = add(keyStart, firstKey);
     }
     if (op.getBlockTable())

@@ -49,8 +49,8 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
   OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
   auto isOne = [&](int64_t dim) { return type.getDimSize(dim) == 1; };
   SmallVector<OpFoldResult> offsets{keys.head, keys.first}, sizes{one, one};
-  if (keys.entry) {
-    offsets.insert(offsets.begin(), keys.entry);
+  if (keys.sequence) {
+    offsets.insert(offsets.begin(), keys.sequence);
     sizes.push_back(one);
   }
   llvm::SmallBitVector dropped(rank, true);
@@ -81,7 +81,7 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
                Value block = arith::DivUIOp::create(b, l, key, keys.slots);
                Value slot = arith::RemUIOp::create(b, l, key, keys.slots);
                Value page =
-                   loadIndex(b, l, keys.blockTable, {keys.entry, block});
+                   loadIndex(b, l, keys.blockTable, {keys.sequence, block});
                Value scale = tensor::ExtractOp::create(
                    b, l, scales,
                    ValueRange{index(page, 0), index(keys.head, 1),

@@ -15,9 +15,9 @@ namespace mlir::posenc {
 
 /// The keys of a tile, as far as scales are indexed by them.
 struct ScaledKeys {
-  Value entry, head, first; ///< `entry` is null where keys are packed.
+  Value sequence, head, first; ///< `sequence` is null where keys are packed.
   OpFoldResult count;
-  /// Of pages: (entry, page of the entry), and how many slots a page has.
+  /// Of pages: (sequence, page of the sequence), and how many slots a page has.
   Value blockTable, slots;
 };
 

@@ -37,7 +37,8 @@ void AttentionDecomposition::chooseTiles() {
   auto size = [&](Value tensor, int64_t dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);
   };
-  // What is behind the last packed entry is an entry, too, without keys.
+  // What is behind the last sequence of a ragged batch is a sequence, too,
+  // without keys.
   numBatch = op.arePackedQueries() ? size(op.getCuSeqlens()[0], 0)
                                    : size(op.getQuery(), 0);
   numQueryHeads = size(op.getQuery(), op.getQueryHeadDim());
@@ -83,7 +84,7 @@ void AttentionDecomposition::chooseTiles() {
   }
 }
 
-/// Reads what is known of the tile's batch entry, and its queries.
+/// Reads what is known of the tile's sequence, and its queries.
 void AttentionDecomposition::findTile(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   batch = loops[0];
@@ -100,12 +101,12 @@ void AttentionDecomposition::findTile(ValueRange loops) {
                                      sub(toValue(numKeyHeads), constant(1)));
   }
 
-  // Entry `b` of a packed tensor is [list[b], list[b+1]).
-  Value isEntry, next;
+  // Sequence `b` of a packed tensor is [list[b], list[b+1]).
+  Value isSequence, next;
   if (op.arePackedQueries()) {
     Value last = sub(toValue(numBatch), constant(1));
-    isEntry = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                    batch, last);
+    isSequence = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       batch, last);
     next = arith::MinSIOp::create(builder, loc, add(batch, constant(1)), last);
   }
   // Entry points refuse lists, lengths and pages that leave the tensors. IR
@@ -127,10 +128,10 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     Value all = toValue(numQueries);
     auto [begin, end] = loadRange(op.getCuSeqlens()[0], all);
     queryStart = begin;
-    end = arith::SelectOp::create(builder, loc, isEntry, end, all);
+    end = arith::SelectOp::create(builder, loc, isSequence, end, all);
     Value own = sub(clamp(end, begin, all), begin);
     count = own;
-    // There are as many tiles as the longest entry could have.
+    // There are as many tiles as the longest sequence could have.
     first =
         arith::MinSIOp::create(builder, loc, toValue(first), own).getResult();
   }
@@ -142,9 +143,9 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     auto [begin, end] = loadRange(op.getCuSeqlens()[1], all);
     keyStart = begin;
     length = sub(clamp(end, begin, all), begin);
-  } else if (isEntry) {
+  } else if (isSequence) {
     length = scf::IfOp::create(
-                 builder, loc, isEntry,
+                 builder, loc, isSequence,
                  [&](OpBuilder &b, Location l) {
                    scf::YieldOp::create(
                        b, l, loadIndex(b, l, op.getLengths(), batch));

@@ -60,9 +60,9 @@ private:
   OpBuilder builder;
   Location loc;
   KvAppendOp op;
-  Value batch, token; ///< `batch` is null if the rows are packed.
-  Value entry, slot;  ///< Where the row goes, within the cache.
-  OpFoldResult count; ///< 1, or 0 if the given slot is outside of the cache.
+  Value batch, token;   ///< `batch` is null if the rows are packed.
+  Value sequence, slot; ///< Where the row goes, within the cache.
+  OpFoldResult count;   ///< 1, or 0 if the given slot is outside of the cache.
 };
 
 } // namespace
@@ -118,11 +118,11 @@ void AppendLowering::findSlot() {
   Value number =
       min(min(one, max(next, zero)), max(subtract(limit, first), zero));
   slot = first;
-  entry = batch;
+  sequence = batch;
   if (op.getSlots()) {
     Value divisor = max(tokens, one);
-    entry = min(arith::DivUIOp::create(builder, loc, first, divisor),
-                subtract(getSize(cache, 0), one));
+    sequence = min(arith::DivUIOp::create(builder, loc, first, divisor),
+                   subtract(getSize(cache, 0), one));
     slot = arith::RemUIOp::create(builder, loc, first, divisor);
     number = min(number, tokens);
   }
@@ -171,7 +171,7 @@ void AppendLowering::insertRows(Value rows, Value cache,
                                 scf::InParallelOp terminator) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, cache);
   SmallVector<OpFoldResult> offsets(4, attr(0)), strides(4, attr(1));
-  offsets[0] = entry;
+  offsets[0] = sequence;
   sizes[0] = attr(1);
   offsets[op.getCacheTokenDim()] = slot;
   sizes[op.getCacheTokenDim()] = count;
@@ -187,7 +187,8 @@ void AppendLowering::insertScales(Value ofRows, Value scales,
   if (op.getCacheLayout() == HeadLayout::TokenMajor)
     ofRows = transpose(builder, loc, ofRows, {1, 0});
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, scales);
-  SmallVector<OpFoldResult> offsets{entry, attr(0), slot}, strides(3, attr(1));
+  SmallVector<OpFoldResult> offsets{sequence, attr(0), slot},
+      strides(3, attr(1));
   sizes[0] = attr(1);
   sizes[2] = count;
   OpBuilder::InsertionGuard guard(builder);

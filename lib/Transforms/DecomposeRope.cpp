@@ -52,8 +52,8 @@ static ValueRange scaleTables(OpBuilder &builder, Location loc,
     Value factor = arith::ConstantOp::create(
         b, loc, b.getFloatAttr(type.getElementType(), scale));
     SmallVector<Value> scaled;
-    for (Value entry : args)
-      scaled.push_back(arith::MulFOp::create(b, loc, entry, factor));
+    for (Value element : args)
+      scaled.push_back(arith::MulFOp::create(b, loc, element, factor));
     linalg::YieldOp::create(b, loc, scaled);
   };
   return linalg::GenericOp::create(builder, loc, TypeRange{type, type},

@@ -120,7 +120,7 @@ static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
   return result;
 }
 
-/// Dimensions of keys that scales may have, in their order: batch entries,
+/// Dimensions of keys that scales may have, in their order: sequences,
 /// unless keys are ragged, heads and tokens.
 static SmallVector<unsigned> getScaleOrder(AttentionOp op) {
   SmallVector<unsigned> order{op.getKeyHeadDim(), op.getKeyTokenDim()};

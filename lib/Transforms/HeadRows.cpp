@@ -51,9 +51,9 @@ Value mlir::posenc::transpose(OpBuilder &builder, Location loc, Value tensor,
 
 Value mlir::posenc::loadIndex(OpBuilder &builder, Location loc, Value list,
                               ValueRange indices) {
-  Value entry = tensor::ExtractOp::create(builder, loc, list, indices);
+  Value sequence = tensor::ExtractOp::create(builder, loc, list, indices);
   return builder.createOrFold<arith::IndexCastOp>(loc, builder.getIndexType(),
-                                                  entry);
+                                                  sequence);
 }
 
 /// `x * (1 / sqrt(mean(x^2) + eps)) * (w + offset)`, in the type of sums,
@@ -145,9 +145,9 @@ Value mlir::posenc::normalizeHeads(OpBuilder &builder, Location loc,
                                    const RowTransform &transform) {
   auto type = cast<RankedTensorType>(tensor.getType());
   Type element = type.getElementType();
-  auto weightsType = RankedTensorType::get(
-      {type.getDimSize(headDim), type.getShape().back()},
-      getElementTypeOrSelf(transform.norm.getType()));
+  auto weightsType =
+      RankedTensorType::get({type.getDimSize(headDim), type.getShape().back()},
+                            getElementTypeOrSelf(transform.norm.getType()));
   Value weights =
       tensor::ExpandShapeOp::create(builder, loc, weightsType, transform.norm,
                                     ArrayRef<ReassociationIndices>{{0, 1}});

@@ -1,4 +1,5 @@
-//===- Description.h - what entries know of their arguments -----*-- C --*-===//
+//===- Description.h - what entry points know of their arguments -----*-- C
+//--*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

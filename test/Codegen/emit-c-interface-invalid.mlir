@@ -62,7 +62,7 @@ func.func @f() {
   return
 }
 
-// expected-error @below {{the entry 'posenc_f_dl' of function 'f_dl' collides with one of function 'f', which has an entry with the suffix '_dl': rename one of the functions}}
+// expected-error @below {{the entry point 'posenc_f_dl' of function 'f_dl' collides with one of function 'f', which has an entry point with the suffix '_dl': rename one of the functions}}
 func.func @f_dl() {
   return
 }

@@ -142,7 +142,7 @@ func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<14x2x8xf32>, %v: tensor<14x2x8xf
 
 // A list without an end.
 func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<14x2x8xf32>, %v: tensor<14x2x8xf32>, %c: tensor<0xi32>, %o0: tensor<10x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op expected cu_seqlens with an entry more than there are batch entries, got 'tensor<0xi32>' (attn_c8)}}
+  // expected-error @+1 {{'posenc.attention' op expected cu_seqlens with one element more than there are sequences, got 'tensor<0xi32>' (attn_c8)}}
   %r = posenc.attention
     ins(%q, %k, %v : tensor<10x4x8xf32>, tensor<14x2x8xf32>, tensor<14x2x8xf32>) cu_seqlens(%c, %c : tensor<0xi32>, tensor<0xi32>)
     outs(%o0 : tensor<10x4x8xf32>)
@@ -153,7 +153,7 @@ func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<14x2x8xf32>, %v: tensor<14x2x8xf
 
 // A list as long as the lengths.
 func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %c: tensor<2xi32>, %n: tensor<2xi64>, %o0: tensor<10x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op expected cu_seqlens with an entry more than there are batch entries, got 'tensor<2xi32>' (attn_c8)}}
+  // expected-error @+1 {{'posenc.attention' op expected cu_seqlens with one element more than there are sequences, got 'tensor<2xi32>' (attn_c8)}}
   %r = posenc.attention
     ins(%q, %k, %v : tensor<10x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>) lengths(%n : tensor<2xi64>) cu_seqlens(%c : tensor<2xi32>)
     outs(%o0 : tensor<10x4x8xf32>)

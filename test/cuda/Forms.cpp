@@ -1,5 +1,4 @@
-//===- Forms.cpp - compiled kernels called on a GPU that is none -*- C++
-//-*-===//
+//===- Forms.cpp - compiled kernels called on a GPU that is none ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

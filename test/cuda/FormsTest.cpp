@@ -1,5 +1,4 @@
-//===- FormsTest.cpp - every form of kernel gives the CPU's bits -*- C++
-//-*-===//
+//===- FormsTest.cpp - every form of kernel gives the CPU's bits ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

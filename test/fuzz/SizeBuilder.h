@@ -1,4 +1,4 @@
-//===- SizeBuilder.h - builds random functions of sizes --------*- C++ -*-===//
+//===- SizeBuilder.h - builds random functions of sizes ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

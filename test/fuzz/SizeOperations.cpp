@@ -1,4 +1,4 @@
-//===- SizeOperations.cpp - products, calls and posenc ---------*- C++ -*-===//
+//===- SizeOperations.cpp - products, calls and posenc --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

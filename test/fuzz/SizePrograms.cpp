@@ -1,4 +1,4 @@
-//===- SizePrograms.cpp - random functions and their model -----*- C++ -*-===//
+//===- SizePrograms.cpp - random functions and their model ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SizeShapeOperations.cpp - slices, reshapes and the like -*- C++ -*-===//
+//===- SizeShapeOperations.cpp - slices, reshapes and the like ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Arguments.cpp - tensors of a function, and what is in them -*- C++
-//-*-===//
+//===- Arguments.cpp - tensors of a function, and what is in them ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

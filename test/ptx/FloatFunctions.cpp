@@ -1,5 +1,4 @@
-//===- FloatFunctions.cpp - quotients, roots, signs and extremes -*- C++
-//-*-===//
+//===- FloatFunctions.cpp - quotients, roots, signs and extremes ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

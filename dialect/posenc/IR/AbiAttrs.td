@@ -175,7 +175,7 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
     hold of them before the kernel runs. Their symbols are the sizes, then the
     inputs, of which only scalar ones may be named, then the terms; a term names
     none from itself on.
-    `in_place` has an entry for each output: the number of the input whose
+    `in_place` has one number for each output: the number of the input whose
     memory it may be, or -1 if it must not overlap any input. `shape_only` lists
     the inputs whose elements the kernel never reads: their data may be NULL, or
     any other memory, an output's too. `bounds` are what the entry points check of
@@ -194,14 +194,14 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
       `-2 - n` for a term `n` that exists.
     - (abi_c3) outputs are tensors.
     - (abi_c4) no two arguments have the same name.
-    - (abi_c5) `in_place` has an entry for each output, -1 or the number of an
+    - (abi_c5) `in_place` has one number for each output, -1 or the number of an
       input of the same type and sizes.
     - (abi_c6) bounds are those of inputs that are tensors, of rank 1 or 2 with
       elements i64 or i32 unless they are of `heads`, and name symbols that
       exist.
     - (abi_c7) `shape_only` lists inputs that are tensors, in increasing order,
       and none whose elements a bound checks.
-    - (abi_c8) `size_names` has no entry or one for each size, an identifier in
+    - (abi_c8) `size_names` is empty or has one name for each size, an identifier in
       C and in C++ that is the name of no argument and of no other size.
     - (abi_c9) terms and relations name sizes that are no terms, scalar inputs
       that are integers, and terms that stand before them.

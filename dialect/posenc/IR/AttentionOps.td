@@ -67,7 +67,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       "getTiledImplementationFromOperandTiles"]>]> {
   let summary = "attention, with its rotations, biases and masks";
   let description = [{
-    For each batch entry `b`, query head `h` and query, the softmax over the
+    For each sequence `b`, query head `h` and query, the softmax over the
     keys `j` of `scale * rope(q) . rope(k_j)`, changed by the score region and
     the masks, weights the values: `o = sum_j p_j v_j`.
 
@@ -94,7 +94,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
 
     **Places.** Keys are counted from 0; queries are aligned to the end of the
     keys: query `t` of `Lq` stands at the place `i = t + Lk - Lq` among the
-    `Lk` keys of its batch entry, which is negative where queries outnumber
+    `Lk` keys of its sequence, which is negative where queries outnumber
     keys. `causal`, windows and both regions speak of places. A tile of other
     queries has `trailing_queries`: as many as follow it, which are part of
     `Lq` for its places.
@@ -109,7 +109,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     2. `query_rotation` and `key_rotation`, at `query_positions` and
        `key_positions`; without these at the places;
     3. the score `s = scale * q . k_j`; `scale` is `1/sqrt(dim)` if absent;
-    4. the region `score`, from the score, batch entry, query head, place of
+    4. the region `score`, from the score, sequence, query head, place of
        the query and key to the new score;
     5. the operand `mask`: a float is added to the score; minus infinity and
        `false` take the key out;
@@ -126,17 +126,17 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     tensors' type may round normed and rotated rows and the weights `p` to it.
 
     **Operand groups.**
-    - `lengths`: the valid keys of each batch entry (`Lk`); the others are
+    - `lengths`: the valid keys of each sequence (`Lk`); the others are
       never read.
     - `cu_seqlens`: ragged batches. Queries and output lose their batch
-      dimension: all tokens of all entries stand one after the other, and entry
+      dimension: all tokens of all sequences stand one after the other, and sequence
       `b` has the tokens from `cu_seqlens[b]` up to `cu_seqlens[b+1]`; the first
       number is 0 and none is less than the one before. With a second list keys
       and values are packed likewise; with one, they are caches, of the given
-      `lengths`. Tokens behind the last entry belong to none: such queries have
+      `lengths`. Tokens behind the last sequence belong to none: such queries have
       no keys, so that they give 0, and such keys are never read.
     - `block_table`: paged keys and values. Their batch dimension counts pages
-      and their token dimension the slots of a page; key `j` of entry `b` is in
+      and their token dimension the slots of a page; key `j` of sequence `b` is in
       slot `j mod size` of page `block_table[b, j / size]`.
     - `mask`: `(batch, query heads, queries, keys)`, where a static 1 stands
       for all. It is indexed by the number of the query, not by its place.
@@ -164,7 +164,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     }
     ```
 
-    **Tiling.** The loops are batch entries, query heads and queries, all of
+    **Tiling.** The loops are sequences, query heads and queries, all of
     them parallel; with `cu_seqlens` query heads alone. A tile of heads has
     whole groups of query heads that share a key head, or is part of one, at a
     constant number of heads. A tile has all keys.
@@ -210,8 +210,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - (attn_c7) positions come with a rotation; they are `(batch, tokens)`, or
       `(tokens)` where tokens are packed, after a first dimension of axes if
       the rotation has `axes`, which needs positions.
-    - (attn_c8) `cu_seqlens` has at most two lists, of rank 1, with an entry
-      more than there are batch entries.
+    - (attn_c8) `cu_seqlens` has at most two lists, of rank 1, with a sequence
+      more than there are sequences.
     - (attn_c9) `lengths` has rank 1; it is there if keys are paged or if there
       is one list in `cu_seqlens`, and not if there are two.
     - (attn_c10) `block_table` has rank 2; keys are not packed.
@@ -312,7 +312,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     /// together: it has a weight for each of their channels.
     bool normsAllQueryHeads();
     bool normsAllKeyHeads();
-    /// Whether queries, and keys, of all batch entries stand one after the
+    /// Whether queries, and keys, of all sequences stand one after the
     /// other.
     bool arePackedQueries() { return !getCuSeqlens().empty(); }
     bool arePackedKeys() { return getCuSeqlens().size() == 2; }
@@ -345,7 +345,7 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
       "mergeReductions", "getPartialResultTilePosition"]>]> {
   let summary = "a tile of attention, with running maxima and sums";
   let description = [{
-    Adds some keys to the attention of some queries: one batch entry and the
+    Adds some keys to the attention of some queries: one sequence and the
     query heads of one key head. Queries are `(heads, queries, dim)`, keys and
     values `(keys, dim)`, which may be of other floats. The destinations are
     read and written: sums of values `(heads, queries, values' dim)`, maxima and
@@ -363,7 +363,7 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     where `sum` is 0, and the logarithm of the sum is `max + ln(sum)`. Two
     partial results, of different keys, add up by the same rule.
 
-    `at` has the batch entry, the first query head, the place of the first query
+    `at` has the sequence, the first query head, the place of the first query
     and the first key: what the regions get and what `causal` and the windows
     compare. The next query has the next place. Keys from `keys` on, where that
     is given, take no part and are not given to regions, so that a tile may

@@ -14,7 +14,7 @@ include "posenc/IR/FrequencyAttrs.td"
 def Posenc_AxesAttr : Posenc_Attr<"Axes", "axes"> {
   let summary = "how several position axes share the pairs";
   let description = [{
-    Positions have a leading dimension with one entry for each section; pair
+    Positions have a leading dimension with one element for each section; pair
     `i` uses the position of its axis.
 
     - `contiguous`: the first `sections[0]` pairs use axis 0, the next

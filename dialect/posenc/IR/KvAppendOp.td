@@ -23,13 +23,13 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     default, or `(batch, heads, tokens, dim)` with `head_major`; caches, with
     `cache_layout`, likewise. Slots are given by one of
 
-    - `lengths`: the valid keys of each batch entry, the new ones included, as
+    - `lengths`: the valid keys of each sequence, the new ones included, as
       `posenc.attention` takes them afterwards: token `t` of `T` goes to slot
-      `lengths[b] - T + t` of cache entry `b`. Without `positions` this is its
+      `lengths[b] - T + t` of sequence of the cache `b`. Without `positions` this is its
       position, too.
     - `slots`: `(batch, tokens)`, or `(tokens)` if the rows have no batch. Slot
-      `s` is row `s mod n` of cache entry `s / n`, with `n` the tokens of an
-      entry, so that caches may be pages.
+      `s` is row `s mod n` of sequence of the cache `s / n`, with `n` the tokens of an
+      sequence, so that caches may be pages.
 
     A negative slot is not written. A slot beyond the cache, and two rows for
     one slot, are undefined.
@@ -45,7 +45,7 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     ```
 
     **Quantized caches** of `i8`, `f8E4M3FN` or `f8E5M2` have two more
-    destinations, the scales of keys and of values: `(batch or cache entries,
+    destinations, the scales of keys and of values: `(sequences or pages,
     heads, tokens)`, whatever the layout is. The scale of a row, that is of one
     token and head, is `max|x| / 127` for `i8`, else `max|x|` divided by the
     largest finite number of the type, 448 or 57344; all in f32, of the row

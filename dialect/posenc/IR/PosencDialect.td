@@ -38,7 +38,7 @@ def PosencDialect : Dialect {
     from the size of its outputs, or with `posenc.chunked = "inputs"` from that
     of the inputs that no output may be; `posenc.shared` is how many bytes of
     memory its chunks share, the argument before those two; `posenc.workspace`
-    that its C entries take a workspace, and `posenc.scratch` how many bytes each
+    that its C entry points take a workspace, and `posenc.scratch` how many bytes each
     buffer has that a call or a chunk finds there, arguments behind the shared
     memory. On a module, `posenc.stack_limit` is how many bytes of stack a function
     may need.
@@ -63,7 +63,7 @@ def PosencDialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// Discardable attribute of a function: the `#posenc.abi` of its C entry.
+    /// Discardable attribute of a function: the `#posenc.abi` of its C entry point.
     static constexpr ::llvm::StringLiteral kAbiAttrName = "posenc.abi";
     /// Discardable attribute of a function whose last two arguments are a chunk's
     /// index and the number of chunks its work is split into: a unit if that
@@ -96,7 +96,7 @@ def PosencDialect : Dialect {
     /// memref that all chunks of a call share, its argument after those of tensors
     /// and of `posenc.measured`.
     static constexpr ::llvm::StringLiteral kSharedAttrName = "posenc.shared";
-    /// Discardable unit attribute of a function: its C entries take a workspace.
+    /// Discardable unit attribute of a function: its C entry points take a workspace.
     static constexpr ::llvm::StringLiteral kWorkspaceAttrName =
         "posenc.workspace";
     /// Discardable attribute of a function, a list of i64: the bytes of memrefs in

@@ -44,7 +44,7 @@ def Posenc_PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
     An operation that does the same at every position of a grid. Its loops are
     the dimensions of that grid, none if it has no such grid; every dimension of every operand is either
     one of the loops, or a size that some operands have in common, or its own.
-    Tiling, shape checks and the sizes of a C entry follow from this alone.
+    Tiling, shape checks and the sizes of a C entry point follow from this alone.
   }];
   let methods = [
     InterfaceMethod<"The number of position loops.", "int64_t", "getNumLoops">,

@@ -81,8 +81,8 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
       dimension.
     - (rotate_c3) the tables have the same shape and element type and a static
       last dimension between 1 and 32768.
-    - (rotate_c4) `dims` has one entry for each leading dimension of the
-      tables; entries differ and name a dimension of the tensors other than
+    - (rotate_c4) `dims` has one element for each leading dimension of the
+      tables; elements differ and name a dimension of the tensors other than
       the last.
     - (rotate_c5) the rotary window lies within the last dimension.
     - (rotate_c6) static sizes of the tables agree with those of the tensors
@@ -150,8 +150,8 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
       shape.
     - (rope_c2) tensors have a rank between 2 and 64 and a static last
       dimension.
-    - (rope_c3) `dims` has one entry for each dimension of the positions
-      without the axes (one for a scalar); entries differ and name a dimension
+    - (rope_c3) `dims` has one element for each dimension of the positions
+      without the axes (one for a scalar); elements differ and name a dimension
       of the tensors other than the last.
     - (rope_c4) the rotary window `[offset, offset + d)` lies within the last
       dimension.

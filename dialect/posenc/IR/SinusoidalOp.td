@@ -14,7 +14,7 @@ include "posenc/IR/OpBase.td"
 def Posenc_SinusoidalOp : Posenc_Op<"sinusoidal"> {
   let summary = "sinusoidal positional encoding";
   let description = [{
-    A row of `d` entries for each position, from `s_i = att*sin(p*f_i)` and
+    A row of `d` elements for each position, from `s_i = att*sin(p*f_i)` and
     `c_i = att*cos(p*f_i)`:
 
     - `interleaved`: `s_0, c_0, s_1, c_1, ...` (Attention Is All You Need);

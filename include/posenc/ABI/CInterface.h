@@ -19,8 +19,8 @@
 
 namespace mlir::posenc {
 
-/// Symbols of the kernel support library that entries call. A dot keeps them
-/// apart from any C identifier.
+/// Symbols of the kernel support library that entry points call. A dot keeps
+/// them apart from any C identifier.
 inline constexpr llvm::StringLiteral kLaunchSymbol = "posenc.launch";
 inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
     "posenc.launch_tensors";
@@ -50,8 +50,8 @@ inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
 std::string getKernelSymbol(StringRef function, unsigned variant);
 std::string getGpuKernelSymbol(StringRef function);
 
-/// The ends of the names of entries that take DLPack tensors, on the CPU and on
-/// GPUs.
+/// The ends of the names of entry points that take DLPack tensors, on the CPU
+/// and on GPUs.
 inline constexpr llvm::StringLiteral kTensorSuffix = POSENC_TENSOR_SUFFIX;
 inline constexpr llvm::StringLiteral kCudaSuffix = POSENC_CUDA_SUFFIX;
 inline constexpr llvm::StringLiteral kVulkanSuffix = POSENC_VULKAN_SUFFIX;
@@ -62,8 +62,8 @@ inline constexpr llvm::StringLiteral kWorkspaceSuffix = POSENC_WORKSPACE_SUFFIX;
 /// that packs the argument.
 inline constexpr llvm::StringLiteral kPackInfix = "_pack_";
 
-/// The symbols of a function's entries: for plain C, for DLPack tensors, on
-/// GPUs, and for TVM FFI.
+/// The symbols of a function's entry points: for plain C, for DLPack tensors,
+/// on GPUs, and for TVM FFI.
 std::string getEntrySymbol(StringRef prefix, StringRef function);
 std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
 std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
@@ -133,10 +133,10 @@ struct LibraryKernel {
   FunctionOpInterface function;
   AbiAttr abi;
   bool onCpu, onCuda, onVulkan;
-  /// The bytes of stack that its entries for CPUs need, if that is known.
+  /// The bytes of stack that its entry points for CPUs need, if that is known.
   std::optional<int64_t> stackBytes = std::nullopt;
 
-  /// Whether its entries take a workspace.
+  /// Whether its entry points take a workspace.
   bool hasWorkspace() const {
     return function->hasAttr(PosencDialect::kWorkspaceAttrName);
   }

@@ -12,7 +12,7 @@
 //   cos(a + bF) = cos(a) cos(bF) - sin(a) sin(bF)
 //   sin(a + bF) = sin(a) cos(bF) + cos(a) sin(bF)
 //
-// by constants: two products an entry, or four where the constants have two
+// by constants: two products an element, or four where the constants have two
 // parts, for a phase and its polynomials, which are forty operations. What a
 // position gets depends on it alone, whatever was asked for before, and is the
 // same on every target. Tables of f64, and of very many pairs, have all of it
@@ -28,8 +28,8 @@
 // one in the middle of all, a stretch: their phases would be a tenth of a
 // table's time.
 //
-// Sums are wrong by a share of 1: where an entry of a table is so small that it
-// shows, next to a zero, the entry is from its own phase.
+// Sums are wrong by a share of 1: where an element of a table is so small that
+// it shows, next to a zero, the element is from its own phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,9 +42,9 @@
 
 namespace mlir::posenc {
 
-/// What cos and sin are for: the entries of a table, each right to its own last
-/// place; or a rotation, which multiplies and adds them.
-enum class TableUse { Entries, Rotation };
+/// What cos and sin are for: the elements of a table, each right to its own
+/// last place; or a rotation, which multiplies and adds them.
+enum class TableUse { Table, Rotation };
 
 /// The cos and sin of a position from those of its anchor.
 class AngleAddition {
@@ -53,10 +53,10 @@ public:
   static constexpr int64_t kRun = 16;
 
   using Position = ExactPhase::Position;
-  using Entry = ExactPhase::Entry;
+  using CosSin = ExactPhase::CosSin;
 
   /// Puts constants in front of `op`'s function, in its module. For tensors of
-  /// type `type`; the entries are f64 for f64, else f32. `order` has the pairs
+  /// type `type`; the elements are f64 for f64, else f32. `order` has the pairs
   /// in the order in which they are asked for.
   AngleAddition(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
                 AxesAttr axes, bool inverse, Type type, TableUse use,
@@ -64,7 +64,7 @@ public:
 
   /// Positions of a run, a power of two.
   int64_t getRun() const {
-    return use == TableUse::Entries ? 2 * getNumPlaces() : getNumPlaces();
+    return use == TableUse::Table ? 2 * getNumPlaces() : getNumPlaces();
   }
   /// How many constants of a pair there are.
   int64_t getNumPlaces() const { return stepLevel.numPlaces; }
@@ -99,44 +99,45 @@ public:
   Position getStretch(OpBuilder &builder, Location loc,
                       const Position &position) const;
   /// `emit`'s result for a stretch, as `turn` and `rotate` want it; without
-  /// anchors, the entry itself.
-  Entry roundPhase(OpBuilder &builder, Location loc, const Entry &entry) const;
+  /// anchors, the element itself.
+  CosSin roundPhase(OpBuilder &builder, Location loc,
+                    const CosSin &element) const;
   /// The anchor of the position's run from that of its stretch.
-  Entry turn(OpBuilder &builder, Location loc, const Position &position,
-             const Entry &stretch, Value first) const;
+  CosSin turn(OpBuilder &builder, Location loc, const Position &position,
+              const CosSin &stretch, Value first) const;
   /// The anchor's cos and sin of vectors of pairs from number `first` on,
   /// further by the position's place in its run.
-  Entry rotate(OpBuilder &builder, Location loc, const Position &position,
-               const Entry &anchor, Value first) const;
+  CosSin rotate(OpBuilder &builder, Location loc, const Position &position,
+                const CosSin &anchor, Value first) const;
 
-  /// For a table, with one axis: the entries of the positions `place` behind
+  /// For a table, with one axis: the elements of the positions `place` behind
   /// the middle of the run, from 0 on, and as far before it. The same bits.
-  std::pair<Entry, Entry> rotateBoth(OpBuilder &builder, Location loc,
-                                     Value place, const Entry &anchor,
-                                     Value first) const;
+  std::pair<CosSin, CosSin> rotateBoth(OpBuilder &builder, Location loc,
+                                       Value place, const CosSin &anchor,
+                                       Value first) const;
 
-  /// Whether `rotate` can give an entry that has to be mended.
+  /// Whether `rotate` can give an element that has to be mended.
   bool canBeSmall() const { return limit != 0.0; }
-  /// What to compare of an entry: its bits without the sign, which are in the
+  /// What to compare of an element: its bits without the sign, which are in the
   /// order of magnitudes. Sines that are zero everywhere are as large as can
   /// be.
-  Value getMagnitude(OpBuilder &builder, Location loc, Value entry,
+  Value getMagnitude(OpBuilder &builder, Location loc, Value element,
                      Value first) const;
-  /// Whether entries of such magnitudes have to be mended.
+  /// Whether elements of such magnitudes have to be mended.
   Value isSmall(OpBuilder &builder, Location loc, Value magnitude) const;
-  /// Words of which `isAnySmall` can tell whether any of the entries may have
+  /// Words of which `isAnySmall` can tell whether any of the elements may have
   /// to be mended: what takes least, where it matters without constants, which
   /// would take registers or be loaded. All bits are those of none. `written`
   /// is what becomes of them: one vector of bf16 has half the words.
-  Value getMarks(OpBuilder &builder, Location loc, const Entry &entry,
+  Value getMarks(OpBuilder &builder, Location loc, const CosSin &element,
                  ValueRange written, Value first) const;
-  /// The marks of all entries of both.
+  /// The marks of all elements of both.
   Value joinMarks(OpBuilder &builder, Location loc, Value a, Value b) const;
   /// An i1.
   Value isAnySmall(OpBuilder &builder, Location loc, Value marks) const;
-  /// The entry, from the phase where it is small.
-  Entry mend(OpBuilder &builder, Location loc, const Position &position,
-             Value first, const Entry &entry) const;
+  /// The element, from the phase where it is small.
+  CosSin mend(OpBuilder &builder, Location loc, const Position &position,
+              Value first, const CosSin &element) const;
 
 private:
   /// Constants that rotate by some places of `unit` positions each.
@@ -154,7 +155,7 @@ private:
   /// in its page a line was just written waits until all stores are done, so
   /// that rows begin where the memory of few tables does.
   bool isAtPlaceOfPage() const {
-    return use == TableUse::Entries && length >= kLongRow;
+    return use == TableUse::Table && length >= kLongRow;
   }
   /// What is before the first.
   int64_t getLead() const {
@@ -174,7 +175,7 @@ private:
   SmallVector<Value> loadLevel(OpBuilder &builder, Location loc,
                                const Level &level, const Position &position,
                                Value first, int64_t lanes) const;
-  Entry round(OpBuilder &builder, Location loc, const Entry &entry) const;
+  CosSin round(OpBuilder &builder, Location loc, const CosSin &element) const;
   Value orStill(OpBuilder &builder, Location loc, Value words,
                 Value first) const;
 
@@ -187,7 +188,7 @@ private:
   Level stepLevel, turnLevel;
   ExactPhase phases;
   int64_t length, numAxes;
-  /// Of the entries, and of the products.
+  /// Of the elements, and of the products.
   Type type, products;
   /// Pairs whose parts lie side by side, a multiple of all vectors. Short rows
   /// of f64 would be read as fast as a table is written: where they are at the

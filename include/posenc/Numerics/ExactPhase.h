@@ -1,4 +1,4 @@
-//===- ExactPhase.h - cos and sin of a phase ----------------*- C++ -*-===//
+//===- ExactPhase.h - cos and sin of a phase --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -43,23 +43,24 @@ public:
                         ValueRange indices) const;
 
   /// In f64.
-  struct Entry {
+  struct CosSin {
     Value cos, sin;
   };
   /// Of `lanes` pairs from number `first` of the order on. `isShort` takes the
   /// short way, which is right where the position says so.
-  Entry emit(OpBuilder &builder, Location loc, const Position &position,
-             Value first, int64_t lanes, bool isShort) const;
+  CosSin emit(OpBuilder &builder, Location loc, const Position &position,
+              Value first, int64_t lanes, bool isShort) const;
   /// Of the position itself, to the last places, whatever the precision else.
-  Entry emitRelative(OpBuilder &builder, Location loc, const Position &position,
-                     Value first, int64_t lanes, bool isShort = false) const;
+  CosSin emitRelative(OpBuilder &builder, Location loc,
+                      const Position &position, Value first, int64_t lanes,
+                      bool isShort = false) const;
 
   /// For each of `lanes` pairs the value of its axis, of scalars or of vectors.
   Value selectAxis(OpBuilder &builder, Location loc, ValueRange values,
                    Value first, int64_t lanes) const;
 
 private:
-  Entry emitOfPhase(OpBuilder &builder, Location loc, Value phase) const;
+  CosSin emitOfPhase(OpBuilder &builder, Location loc, Value phase) const;
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
                       Type type, Value first, int64_t lanes) const;
   Value emitPhase(OpBuilder &builder, Location loc, const Position &position,

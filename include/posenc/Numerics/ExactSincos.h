@@ -18,7 +18,7 @@
 // the two bits that matter for the quadrant, and 62 for the angle, survive
 // however often the product has gone round.
 //
-// The entries. What becomes f32 or less is f64 within 2^-46 here, and rounded;
+// The elements. What becomes f32 or less is f64 within 2^-46 here, and rounded;
 // tables of f64 are within 2 units in the last place.
 //
 // A rotation multiplies and adds the two, so that what counts is the error
@@ -55,13 +55,13 @@ public:
   static Value emitPhaseOfHigh(OpBuilder &builder, Location loc, Value position,
                                Value high, Value low);
 
-  /// The cos and sin in f64, for entries of type `type`: for f64 within 2 units
-  /// in the last place, for others within 2^-46 of what they are; next to zero
-  /// within 2^-61.
+  /// The cos and sin in f64, for elements of type `type`: for f64 within 2
+  /// units in the last place, for others within 2^-46 of what they are; next to
+  /// zero within 2^-61.
   Result emit(OpBuilder &builder, Location loc, Value phase, Type type) const;
 
   /// Them in that type. 16 bits are rounded from f32.
-  static Value emitRounding(OpBuilder &builder, Location loc, Value entries,
+  static Value emitRounding(OpBuilder &builder, Location loc, Value elements,
                             Type type);
 
   /// For a rotation, in f64, from the upper 32 bits of the phase, as i32 or a

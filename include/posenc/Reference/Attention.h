@@ -50,7 +50,7 @@ struct RmsNorm {
 };
 
 /// Token t of sequence b lies on page pages[b * blocks + t / pageSize], in its
-/// row t mod pageSize. Entries beyond a sequence's length are not read.
+/// row t mod pageSize. Elements beyond a sequence's length are not read.
 struct BlockTable {
   std::vector<int64_t> pages;
   int64_t blocks = 0; ///< Per sequence.

@@ -45,8 +45,9 @@ double softCap(double score, double cap);
 
 /// Transformer-XL's shift of the last two dimensions (query, distance): row i
 /// moves left by queries - 1 - i. A zero column goes before the first, the
-/// rows are laid end to end, and the first as many entries as there are queries
-/// are dropped; so the entries beyond the diagonal are those of the next row.
+/// rows are laid end to end, and the first as many elements as there are
+/// queries are dropped; so the elements beyond the diagonal are those of the
+/// next row.
 Array relShift(const Array &scores);
 
 } // namespace posenc::reference

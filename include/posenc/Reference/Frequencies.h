@@ -50,7 +50,7 @@ struct FrequencySpec {
   /// Yarn only, and only together; 0 counts as not given.
   std::optional<double> mscale;
   std::optional<double> mscaleAllDim;
-  std::vector<double> list; ///< Explicit: d/2 entries, of any sign.
+  std::vector<double> list; ///< Explicit: d/2 frequencies, of any sign.
 };
 
 /// Empty if the spec is meaningful, else the reason why not: odd dim, a number

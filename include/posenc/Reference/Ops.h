@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A check function returns what is wrong with the arguments, and an empty string
-// if nothing is. Every function wants its own to return that, and ends the
-// program otherwise. Tables have the shape positionsShape x d/2; a position
+// A check function returns what is wrong with the arguments, and an empty
+// string if nothing is. Every function wants its own to return that, and ends
+// the program otherwise. Tables have the shape positionsShape x d/2; a position
 // list holds the positions of axis 0, then those of axis 1, and so on, each
 // flattened row-major, so it is numAxes() times as long as positionsShape.
 
@@ -73,7 +73,7 @@ enum class SinusoidalOrder {
   CosSin,      ///< All cosines, then all sines. DiT's time steps.
 };
 
-/// Rows of d entries, one per position; its shape is N x d. The attention
+/// Rows of d elements, one per position; its shape is N x d. The attention
 /// factor applies here too.
 Array sinusoidal(const FrequencySpec &spec,
                  const std::vector<int64_t> &positions, SinusoidalOrder order);

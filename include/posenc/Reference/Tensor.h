@@ -30,8 +30,8 @@ struct Array {
   std::vector<int64_t> shape;
   std::vector<long double> values;
   /// The size m against which an error at this element is measured, one per
-  /// value; empty stands for |value|. A negative entry marks a lane that passes
-  /// through and must come out bit-equal, but for kUnknownMagnitude.
+  /// value; empty stands for |value|. A negative element marks a lane that
+  /// passes through and must come out bit-equal, but for kUnknownMagnitude.
   std::vector<long double> magnitude;
 };
 

@@ -35,7 +35,7 @@ struct TargetSpec {
   std::string triple, cpu, features, tuneCpu;
   /// Bytes of the widest vector worth using.
   unsigned vectorBytes = 32;
-  /// CpuFeature bits that an entry checks before a kernel runs.
+  /// CpuFeature bits that an entry point checks before a kernel runs.
   uint64_t cpuFeatures = 0;
   /// The CPUs that a library prefers this version on.
   CpuFamily family = CpuFamily::Other;
@@ -51,8 +51,8 @@ struct TargetSpec {
 
   /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
   /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry
-  /// cannot check for. `prefer-256-bit` is no feature of a CPU: code may use
-  /// its instructions on vectors of 32 bytes at most.
+  /// point cannot check for. `prefer-256-bit` is no feature of a CPU: code may
+  /// use its instructions on vectors of 32 bytes at most.
   static llvm::Expected<TargetSpec> parse(llvm::StringRef text);
 
   /// Parses several for one library; none are `host`. A CPU gets the first that

@@ -28,7 +28,7 @@ static int64_t getNumHeads(Value tensor, unsigned dim) {
   return cast<ShapedType>(tensor.getType()).getDimSize(dim);
 }
 
-/// Of an entry.
+/// Of a sequence.
 static int64_t getNumTokens(AttentionOp op) {
   if (op.arePackedQueries())
     return ShapedType::kDynamic;
@@ -221,8 +221,8 @@ void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
   int64_t tokens = few.most;
   leastTokens = few.least;
   // All heads, in as few tasks as have vectors that are mostly heads: each
-  // reads the keys. Those of an entry of packed tokens are whole tasks of any
-  // number.
+  // reads the keys. Those of a sequence of a ragged batch are whole tasks of
+  // any number.
   heads = ratio;
   bool areSplit = tokens == 1 && ratio > kSumLanes && !op.arePackedQueries();
   for (int64_t most = kSumLanes; areSplit && most > kSumLanes / 2; --most)
@@ -372,24 +372,24 @@ int64_t AttentionScratch::getMostBytes(AttentionOp op,
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
                                  ArrayRef<int64_t> shape, bool isShared) {
   auto type = MemRefType::get(shape, builder.getF32Type());
-  auto getSize = [](const Entry &entry) {
-    return cast<MemRefType>(entry.memory.getType()).getNumElements();
+  auto getSize = [](const Sequence &sequence) {
+    return cast<MemRefType>(sequence.memory.getType()).getNumElements();
   };
   Block &entryBlock =
       op->getParentOfType<FunctionOpInterface>().getFunctionBody().front();
-  Entry *larger = nullptr;
-  for (Entry &entry : entries) {
-    if (entry.isUsed || entry.memory.getParentBlock() != &entryBlock ||
-        entry.isShared != isShared)
+  Sequence *larger = nullptr;
+  for (Sequence &sequence : sequences) {
+    if (sequence.isUsed || sequence.memory.getParentBlock() != &entryBlock ||
+        sequence.isShared != isShared)
       continue;
-    if (entry.memory.getType() == type) {
-      entry.isUsed = true;
-      entry.op = op;
-      return entry.memory;
+    if (sequence.memory.getType() == type) {
+      sequence.isUsed = true;
+      sequence.op = op;
+      return sequence.memory;
     }
-    if (entry.op == op && getSize(entry) >= type.getNumElements() &&
-        (!larger || getSize(entry) < getSize(*larger)))
-      larger = &entry;
+    if (sequence.op == op && getSize(sequence) >= type.getNumElements() &&
+        (!larger || getSize(sequence) < getSize(*larger)))
+      larger = &sequence;
   }
   OpBuilder::InsertionGuard guard(builder);
   if (larger) {
@@ -404,7 +404,7 @@ Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
       memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
   if (isShared)
     memory->setAttr(kSharedAttrName, builder.getUnitAttr());
-  entries.push_back({memory, op, true, isShared});
+  sequences.push_back({memory, op, true, isShared});
   return memory;
 }
 

@@ -63,7 +63,7 @@ struct AttentionTiles {
   /// The fewest tokens of a task, where they are few; else 0.
   int64_t leastTokens = 0;
   /// The most parts of the keys, for few tokens: what threads have to do where
-  /// heads and entries are few.
+  /// heads and sequences are few.
   int64_t mostParts = 1;
 
   /// For memory of so many bytes, and any number of tokens or few.
@@ -139,8 +139,8 @@ public:
 
   /// Starts anew for the next attention, or other numbers of tokens of it.
   void reset() {
-    for (Entry &entry : entries)
-      entry.isUsed = false;
+    for (Sequence &sequence : sequences)
+      sequence.isUsed = false;
   }
   /// Memory of f32 in the entry block of the function around `op`: a loop must
   /// not grow the stack. What is shared is the same for all tasks.
@@ -148,13 +148,13 @@ public:
                  ArrayRef<int64_t> shape, bool isShared = false);
 
 private:
-  struct Entry {
+  struct Sequence {
     Value memory;
     /// What it is for; what else is for the same may use a part of it.
     Operation *op;
     bool isUsed, isShared;
   };
-  SmallVector<Entry> entries;
+  SmallVector<Sequence> sequences;
   /// How many shapes of attention a function has.
   llvm::SmallDenseMap<Operation *, int64_t> numShapes;
   /// What parts of the keys share in a function.
@@ -195,7 +195,7 @@ struct AttentionCode {
   VectorType getVectorType() const;
   /// Of so many channels or keys, what a product takes at once.
   int64_t getPair() const { return hasDots ? 2 : 1; }
-  /// Tasks for the heads of an entry.
+  /// Tasks for the heads of a sequence.
   int64_t getHeadTasks() const;
   int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
   /// Columns of values whose sums are computed, with some that are none.
@@ -215,11 +215,11 @@ struct AttentionTask {
   /// The first token, how many there are and groups of them, and the place of
   /// the first.
   Value firstToken, numTokens, numGroups, firstPlace;
-  /// How many tokens the whole batch entry has.
-  Value entryTokens;
-  /// All valid keys of the batch entry.
+  /// How many tokens the whole sequence has.
+  Value sequenceTokens;
+  /// All valid keys of the sequence.
   Value numKeys;
-  /// Where the entry's tokens begin among packed queries, and its keys among
+  /// Where the sequence's tokens begin among packed queries, and its keys among
   /// packed keys; null where these have a batch dimension.
   Value queryStart, keyStart;
 };
@@ -316,11 +316,11 @@ SmallVector<Value> emitScores(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code,
                               const AttentionBlock &block, bool isPartial);
 
-/// Loads an element of the mask for each lane: its batch entries, heads, tokens
+/// Loads an element of the mask for each lane: its sequences, heads, tokens
 /// and keys, one of all lanes or one of each.
 Value loadMask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                ArrayRef<SmallVector<Value>> indices);
-/// Applies the regions to scores of pairs of a batch entry, a head and places
+/// Applies the regions to scores of pairs of a sequence, a head and places
 /// of a query and a key, and masks: `mask` from the operand, `keep` by places,
 /// null where there is none. Whatever has a value for all lanes may be scalar.
 Value emitScore(ImplicitLocOpBuilder &builder, const AttentionCode &code,
@@ -396,7 +396,7 @@ public:
   /// are packed.
   void preparePosition(ImplicitLocOpBuilder &builder, Value batch, Value token,
                        Value place, Value slot) const;
-  /// The same for a token of a task's entry.
+  /// The same for a token of a task's sequence.
   void prepareQuery(ImplicitLocOpBuilder &builder, const AttentionTask &task,
                     Value token, Value place, Value slot) const;
   /// `scale` is what the row is multiplied by, null if there is nothing.

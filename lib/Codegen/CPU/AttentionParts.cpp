@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The keys of an entry are so many parts as its number of keys says, which are
-// merged in their order: results do not depend on who does which part. Where
-// memory for the parts of all entries suffices, threads share the parts of one;
-// otherwise a task does them all.
+// The keys of a sequence are so many parts as its number of keys says, which
+// are merged in their order: results do not depend on who does which part.
+// Where memory for the parts of all sequences suffices, threads share the parts
+// of one; otherwise a task does them all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,12 +136,12 @@ static Value emitPlace(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 Value mlir::posenc::emitNumShares(ImplicitLocOpBuilder &builder,
                                   const AttentionCode &code) {
   AttentionOp op = code.op;
-  int64_t ofEntry = code.getHeadTasks() * code.tiles.mostParts *
-                    code.tiles.getStateSize(code.valueDim);
+  int64_t ofSequence = code.getHeadTasks() * code.tiles.mostParts *
+                       code.tiles.getStateSize(code.valueDim);
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
   Value fits = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::sle, batch,
-      createIndex(builder, getSharedBytes(op) / 4 / ofEntry));
+      createIndex(builder, getSharedBytes(op) / 4 / ofSequence));
   return arith::SelectOp::create(builder, fits,
                                  createIndex(builder, code.tiles.mostParts),
                                  createIndex(builder, 1));

@@ -60,12 +60,12 @@ void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
                 : table->loadPosition(builder, loc, place,
                                       Value(createIndex(builder, 0)));
   RowRotation one = rotation->at(slot);
-  table->forEachEntry(builder, loc, position, table->getAll(builder, loc),
-                      2 * one.getLanes(),
-                      [&](OpBuilder &b, Location l, Value first,
-                          const PositionTable::Entry &entry) {
-                        one.store(b, l, first, entry.cos, entry.sin);
-                      });
+  table->forEachElement(builder, loc, position, table->getAll(builder, loc),
+                        2 * one.getLanes(),
+                        [&](OpBuilder &b, Location l, Value first,
+                            const PositionTable::CosSin &sequence) {
+                          one.store(b, l, first, sequence.cos, sequence.sin);
+                        });
 }
 
 void AttentionRows::prepareQuery(ImplicitLocOpBuilder &builder,

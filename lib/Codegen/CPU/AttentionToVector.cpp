@@ -144,48 +144,48 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
 }
 
 namespace {
-/// Packed tokens. What is behind the last entry is an entry, too.
+/// Packed tokens. What is behind the last sequence is a sequence, too.
 class PackedTokens {
 public:
   PackedTokens(ImplicitLocOpBuilder &builder, Value starts, Value size)
       : b(builder), starts(starts), size(size),
-        numEntries(
+        numSequences(
             addIndex(b, getDimSize(b, b.getLoc(), starts, /*dim=*/0), -1)) {}
 
-  Value getNumEntries() const { return numEntries; }
+  Value getNumSequences() const { return numSequences; }
   /// Never beyond the tensor, whatever the list has.
-  Value getStart(Value entry) {
-    return clampIndex(b, loadIndex(b, starts, entry), size);
+  Value getStart(Value sequence) {
+    return clampIndex(b, loadIndex(b, starts, sequence), size);
   }
   /// `endOfLast` is that of the one behind the last.
-  Value getLength(Value entry, Value endOfLast) {
-    Value start = getStart(entry);
-    Value next = minIndex(b, addIndex(b, entry, 1), numEntries);
-    Value isLast =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, entry, numEntries);
+  Value getLength(Value sequence, Value endOfLast) {
+    Value start = getStart(sequence);
+    Value next = minIndex(b, addIndex(b, sequence, 1), numSequences);
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, sequence,
+                                         numSequences);
     Value end = arith::SelectOp::create(b, isLast, endOfLast, getStart(next));
     return maxIndex(b, createIndex(b, 0), subIndex(b, end, start));
   }
-  /// The tiles of `step` tokens of an entry begin at this one; to that of the
+  /// The tiles of `step` tokens of a sequence begin at this one; to that of the
   /// next there are as many as it needs, or one more.
-  Value getFirstTile(Value entry, Value step) {
-    Value number = arith::DivUIOp::create(b, getStart(entry), step);
-    return addIndex(b, number, entry);
+  Value getFirstTile(Value sequence, Value step) {
+    Value number = arith::DivUIOp::create(b, getStart(sequence), step);
+    return addIndex(b, number, sequence);
   }
   Value getNumTiles(Value step) {
     Value number = b.createOrFold<arith::DivUIOp>(size, step);
-    return addIndex(b, addIndex(b, number, numEntries), 1);
+    return addIndex(b, addIndex(b, number, numSequences), 1);
   }
-  Value findEntry(Value tile, Value step);
+  Value findSequence(Value tile, Value step);
 
 private:
   ImplicitLocOpBuilder &b;
-  Value starts, size, numEntries;
+  Value starts, size, numSequences;
 };
 } // namespace
 
-/// The last entry that begins at the tile or before, by bisection.
-Value PackedTokens::findEntry(Value tile, Value step) {
+/// The last sequence that begins at the tile or before, by bisection.
+Value PackedTokens::findSequence(Value tile, Value step) {
   Type index = b.getIndexType();
   auto inBody = [&](OpBuilder &nested, function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
@@ -193,7 +193,7 @@ Value PackedTokens::findEntry(Value tile, Value step) {
     body();
   };
   auto loop = scf::WhileOp::create(
-      b, TypeRange{index, index}, ValueRange{createIndex(b, 0), numEntries},
+      b, TypeRange{index, index}, ValueRange{createIndex(b, 0), numSequences},
       [&](OpBuilder &nested, Location, ValueRange range) {
         inBody(nested, [&] {
           Value isOpen = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -227,7 +227,7 @@ static Value emitKeyHead(ImplicitLocOpBuilder &builder, AttentionOp op,
                                               createIndex(builder, ratio));
 }
 
-/// The task at an iteration over batch entries, query heads and tiles; over all
+/// The task at an iteration over sequences, query heads and tiles; over all
 /// tiles where queries are packed.
 static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code, ValueRange indices,
@@ -246,7 +246,7 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
   } else {
     Value zero = createIndex(builder, 0);
     PackedTokens packed(builder, op.getCuSeqlens()[0], tokens);
-    task.batch = packed.findEntry(indices[2], step);
+    task.batch = packed.findSequence(indices[2], step);
     task.queryStart = packed.getStart(task.batch);
     Value tile =
         subIndex(builder, indices[2], packed.getFirstTile(task.batch, step));
@@ -260,10 +260,12 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
       task.keyStart = keys.getStart(task.batch);
       task.numKeys = keys.getLength(task.batch, task.keyStart);
     } else {
-      Value isEntry = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
-                                            task.batch, packed.getNumEntries());
-      auto hasKeys = scf::IfOp::create(builder, builder.getIndexType(), isEntry,
-                                       /*withElseRegion=*/true);
+      Value isSequence =
+          arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, task.batch,
+                                packed.getNumSequences());
+      auto hasKeys =
+          scf::IfOp::create(builder, builder.getIndexType(), isSequence,
+                            /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(hasKeys.thenBlock());
       scf::YieldOp::create(builder, emitNumKeys(builder, op, task.batch));
@@ -272,7 +274,7 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
       task.numKeys = hasKeys.getResult(0);
     }
   }
-  task.entryTokens = tokens;
+  task.sequenceTokens = tokens;
   task.numTokens =
       minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
   task.numGroups = builder.createOrFold<arith::CeilDivSIOp>(
@@ -326,11 +328,11 @@ static void emitMerges(ImplicitLocOpBuilder &builder,
   for (auto [few, size] : llvm::zip_equal(codes, sizes)) {
     const AttentionCode &code = few.code;
     Value step = createIndex(builder, code.tiles.getTokens());
-    createLoop(builder, zero, size, 1, [&](Value entry) {
+    createLoop(builder, zero, size, 1, [&](Value sequence) {
       createLoop(builder, zero, createIndex(builder, code.getHeadTasks()), 1,
                  [&](Value heads) {
                    AttentionTask task =
-                       emitTask(builder, code, {entry, heads, zero}, step);
+                       emitTask(builder, code, {sequence, heads, zero}, step);
                    auto [begin, end] = emitKeyRange(builder, code.op, task);
                    emitMerge(builder, code, task, begin, end);
                  });
@@ -401,16 +403,16 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
     builder.setInsertionPointToStart(branch.thenBlock());
     return branch;
   };
-  // Some entries need fewer tiles than they could have.
+  // Some sequences need fewer tiles than they could have.
   startIf(compare(arith::CmpIPredicate::sgt, task.numTokens, 0));
   Value isFirst = compare(arith::CmpIPredicate::eq, task.firstToken, 0);
   for (const FewTokensCode &few : codes) {
     const AttentionTiles &tiles = few.code.tiles;
-    Value less = addIndex(builder, task.entryTokens, -tiles.leastTokens);
+    Value less = addIndex(builder, task.sequenceTokens, -tiles.leastTokens);
     scf::IfOp branch = startIf(compare(arith::CmpIPredicate::ule, less,
                                        tiles.getTokens() - tiles.leastTokens));
-    // One of some tasks does what all have to, the next for the next entry. It
-    // takes all tokens of an entry, also where tasks for many take fewer.
+    // One of some tasks does what all have to, the next for the next sequence.
+    // It takes all tokens of a sequence, also where tasks for many take fewer.
     int64_t tasks = tiles.heads / any.tiles.heads;
     Value number = createIndex(builder, tasks);
     auto isMine = [&](Value index) {
@@ -421,7 +423,7 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
         arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                               isMine(indices[1]), isMine(indices[2]))));
     AttentionTask all = task;
-    all.numTokens = task.entryTokens;
+    all.numTokens = task.sequenceTokens;
     all.queryHead = mulIndex(
         builder, builder.createOrFold<arith::DivUIOp>(indices[1], number),
         tiles.heads);

@@ -1,4 +1,4 @@
-//===- CopyToLoops.cpp - memref.copy as loops ------------------*- C++ -*-===//
+//===- CopyToLoops.cpp - memref.copy as loops -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -246,19 +246,19 @@ static void decomposeRope(OpBuilder &builder, RopeOp op,
             table.loadPosition(b, l, op.getPositions(), loops);
         // Two vectors at a time share the constants, which the registers
         // have no room for.
-        table.forEachEntry(b, l, position, table.getAll(b, l),
-                           2 * one.getLanes(),
-                           [&](OpBuilder &b2, Location l2, Value first,
-                               const PositionTable::Entry &entry) {
-                             one.store(b2, l2, first, entry.cos, entry.sin);
-                           });
+        table.forEachElement(
+            b, l, position, table.getAll(b, l), 2 * one.getLanes(),
+            [&](OpBuilder &b2, Location l2, Value first,
+                const PositionTable::CosSin &element) {
+              one.store(b2, l2, first, element.cos, element.sin);
+            });
       });
 }
 
 /// A vector of a row of cosines or sines, in the type of the products.
-static Value loadEntries(OpBuilder &builder, Location loc, Type compute,
-                         Value table, ValueRange loops, Value pair,
-                         int64_t lanes) {
+static Value loadElements(OpBuilder &builder, Location loc, Type compute,
+                          Value table, ValueRange loops, Value pair,
+                          int64_t lanes) {
   SmallVector<Value> at(loops);
   at.push_back(pair);
   Type element = getElementTypeOrSelf(table.getType());
@@ -288,8 +288,8 @@ static void decomposeRotate(OpBuilder &builder, RotateOp op,
         one.storeAll(b, l,
                      [&](OpBuilder &b2, Location l2, Value pair, int64_t n) {
                        auto load = [&](Value table) {
-                         return loadEntries(b2, l2, one.getComputeType(), table,
-                                            loops, pair, n);
+                         return loadElements(b2, l2, one.getComputeType(),
+                                             table, loops, pair, n);
                        };
                        Value cos = load(op.getCos()), sin = load(op.getSin());
                        if (op.getInverse())

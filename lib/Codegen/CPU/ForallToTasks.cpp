@@ -1,5 +1,4 @@
-//===- ForallToTasks.cpp - parts of a kernel ----------------------*- C++
-//-*-===//
+//===- ForallToTasks.cpp - parts of a kernel ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- LegalizeBF16.cpp - bf16 as the integers of its bits ---------*- C++
-//-*-===//
+//===- LegalizeBF16.cpp - bf16 as the integers of its bits ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- PlanWorkspace.cpp - memory of what kernels compute between -*- C++
-//-*-===//
+//===- PlanWorkspace.cpp - memory of what kernels compute between ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

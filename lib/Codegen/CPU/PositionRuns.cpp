@@ -72,12 +72,12 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
 /// Emits `body` for some pairs of two positions. The later one is a group of
 /// vectors ahead: where rows are whole pages, streamed lines of both at one
 /// place of a page would wait for each other, to half the speed. Whether any
-/// entry is small; null if none can be.
+/// element is small; null if none can be.
 Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
                               const Both &both, Pairs pairs, int64_t lanes,
                               Writer writer) const {
   SmallVector<Value> marks;
-  // Writes the later ones' entries, and returns those of the earlier ones.
+  // Writes the later ones' elements, and returns those of the earlier ones.
   auto emitBehind = [&](OpBuilder &b, Location l, Value number,
                         Vectors vectors) {
     SmallVector<Value> before;
@@ -234,9 +234,9 @@ void PositionTable::emitPlace(OpBuilder &builder, Location loc,
       });
 }
 
-void PositionTable::forEachEntryOfRun(OpBuilder &builder, Location loc,
-                                      const Position &position, Pairs pairs,
-                                      int64_t lanes, Writer writer) const {
+void PositionTable::forEachElementOfRun(OpBuilder &builder, Location loc,
+                                        const Position &position, Pairs pairs,
+                                        int64_t lanes, Writer writer) const {
   ensureAnchor(builder, loc, position, pairs, lanes);
   Value places = createIndex(builder, loc, steps.getNumPlaces());
   forEachIndex(

@@ -33,7 +33,7 @@ PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
     : steps(builder, op, frequencies, axes, inverse, type, use, order),
-      takesRuns(steps.hasRuns() && use == TableUse::Entries && !axes) {
+      takesRuns(steps.hasRuns() && use == TableUse::Table && !axes) {
   if (steps.hasRuns())
     allocate(builder, op);
 }
@@ -45,9 +45,9 @@ PositionTable::Kept PositionTable::allocateKept(OpBuilder &builder,
                                     MemRefType::get({size}, element),
                                     builder.getI64IntegerAttr(alignment));
   };
-  Value entries =
+  Value elements =
       create(steps.getSize(2), steps.getAnchorType(), steps.getAlignment());
-  return {entries, create(steps.getNumAxes(), builder.getI64Type(), 64)};
+  return {elements, create(steps.getNumAxes(), builder.getI64Type(), 64)};
 }
 
 void PositionTable::allocate(OpBuilder &builder, Operation *op) {
@@ -108,9 +108,9 @@ void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
                   [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
                     Value first =
                         b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
-                    Entry entry = steps.getPhases().emit(b2, l2, position,
-                                                         first, n, isShort);
-                    body(b2, l2, first, steps.roundPhase(b2, l2, entry));
+                    CosSin element = steps.getPhases().emit(b2, l2, position,
+                                                            first, n, isShort);
+                    body(b2, l2, first, steps.roundPhase(b2, l2, element));
                   });
     scf::YieldOp::create(b, l);
   };
@@ -147,10 +147,11 @@ void PositionTable::ensure(
 void PositionTable::fillFromPhases(OpBuilder &builder, Location loc,
                                    const Kept &kept, const Position &position,
                                    Pairs pairs, int64_t lanes) const {
-  forEachPhase(builder, loc, position, pairs, lanes,
-               [&](OpBuilder &b, Location l, Value first, const Entry &entry) {
-                 store(b, l, kept, first, entry);
-               });
+  forEachPhase(
+      builder, loc, position, pairs, lanes,
+      [&](OpBuilder &b, Location l, Value first, const CosSin &element) {
+        store(b, l, kept, first, element);
+      });
 }
 
 /// Puts the cos and sin of the position's anchor into memory.
@@ -165,31 +166,32 @@ void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
     ensure(b, l, stretch, from, [&](OpBuilder &b2, Location l2) {
       fillFromPhases(b2, l2, stretch, from, pairs, lanes);
     });
-    forEachVector(
-        b, l, pairs.count, lanes,
-        [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
-          Value first = b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
-          Entry entry = load(b2, l2, stretch, first, n);
-          store(b2, l2, anchor, first, steps.turn(b2, l2, mine, entry, first));
-        });
+    forEachVector(b, l, pairs.count, lanes,
+                  [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
+                    Value first =
+                        b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
+                    CosSin element = load(b2, l2, stretch, first, n);
+                    store(b2, l2, anchor, first,
+                          steps.turn(b2, l2, mine, element, first));
+                  });
   });
 }
 
-PositionTable::Entry PositionTable::load(OpBuilder &builder, Location loc,
-                                         const Kept &kept, Value first,
-                                         int64_t lanes) const {
+PositionTable::CosSin PositionTable::load(OpBuilder &builder, Location loc,
+                                          const Kept &kept, Value first,
+                                          int64_t lanes) const {
   auto loadRow = [&](int64_t which) -> Value {
     return vector::LoadOp::create(
         builder, loc, VectorType::get({lanes}, steps.getAnchorType()),
-        kept.entries, steps.getPlaceOf(builder, loc, first, which, 2));
+        kept.elements, steps.getPlaceOf(builder, loc, first, which, 2));
   };
   return {loadRow(0), loadRow(1)};
 }
 
 void PositionTable::store(OpBuilder &builder, Location loc, const Kept &kept,
-                          Value first, const Entry &entry) const {
-  for (auto [which, value] : {std::pair(0, entry.cos), {1, entry.sin}})
-    vector::StoreOp::create(builder, loc, value, kept.entries,
+                          Value first, const CosSin &element) const {
+  for (auto [which, value] : {std::pair(0, element.cos), {1, element.sin}})
+    vector::StoreOp::create(builder, loc, value, kept.elements,
                             steps.getPlaceOf(builder, loc, first, which, 2));
 }
 
@@ -234,7 +236,7 @@ void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
   });
 }
 
-/// Whether one of the marks says that an entry is small; null without marks.
+/// Whether one of the marks says that an element is small; null without marks.
 Value PositionTable::isAnySmall(OpBuilder &builder, Location loc,
                                 ValueRange marks) const {
   Value any;
@@ -246,29 +248,29 @@ Value PositionTable::isAnySmall(OpBuilder &builder, Location loc,
 }
 
 void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
-                             const Entry &entry, ValueRange finished,
+                             const CosSin &element, ValueRange finished,
                              SmallVectorImpl<Value> &marks) const {
   if (!steps.canBeSmall())
     return;
-  Value mark = steps.getMarks(builder, loc, entry, finished, first);
+  Value mark = steps.getMarks(builder, loc, element, finished, first);
   if (marks.empty() || marks.back().getType() != mark.getType())
     marks.push_back(mark);
   else
     marks.back() = steps.joinMarks(builder, loc, marks.back(), mark);
 }
 
-/// Writes vectors with small entries once more.
+/// Writes vectors with small elements once more.
 void PositionTable::mendPairs(OpBuilder &builder, Location loc,
                               const Position &position, Value behind,
                               Pairs pairs, int64_t lanes, Writer writer) const {
   auto mend = [&](OpBuilder &b, Location l, Value number, int64_t n) {
     Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
-    Entry entry =
+    CosSin element =
         steps.rotate(b, l, position, load(b, l, anchor, first, n), first);
     scf::IfOp::create(
-        b, l, steps.isAnySmall(b, l, steps.getMarks(b, l, entry, {}, first)),
+        b, l, steps.isAnySmall(b, l, steps.getMarks(b, l, element, {}, first)),
         [&](OpBuilder &b2, Location l2) {
-          Entry exact = steps.mend(b2, l2, position, first, entry);
+          CosSin exact = steps.mend(b2, l2, position, first, element);
           writer.write(b2, l2, behind, first, writer.finish(b2, l2, exact));
           scf::YieldOp::create(b2, l2);
         });
@@ -285,11 +287,11 @@ void PositionTable::emitRow(OpBuilder &builder, Location loc,
     for (auto [offset, length] : vectors) {
       Value mine =
           b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
-      Entry entry =
+      CosSin element =
           steps.rotate(b, l, position, load(b, l, anchor, mine, length), mine);
-      SmallVector<Value> finished = writer.finish(b, l, entry);
+      SmallVector<Value> finished = writer.finish(b, l, element);
       writer.write(b, l, /*behind=*/{}, mine, finished);
-      addMarks(b, l, mine, entry, finished, marks);
+      addMarks(b, l, mine, element, finished, marks);
     }
     return marks;
   };
@@ -304,28 +306,29 @@ void PositionTable::emitRow(OpBuilder &builder, Location loc,
       });
 }
 
-void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
-                                 const Position &position, Pairs pairs,
-                                 int64_t lanes, Writer writer) const {
+void PositionTable::forEachElement(OpBuilder &builder, Location loc,
+                                   const Position &position, Pairs pairs,
+                                   int64_t lanes, Writer writer) const {
   if (!steps.hasRuns())
     return forEachPhase(
         builder, loc, position, pairs, lanes,
-        [&](OpBuilder &b, Location l, Value first, const Entry &entry) {
-          writer.write(b, l, /*behind=*/{}, first, writer.finish(b, l, entry));
+        [&](OpBuilder &b, Location l, Value first, const CosSin &element) {
+          writer.write(b, l, /*behind=*/{}, first,
+                       writer.finish(b, l, element));
         });
   ensureAnchor(builder, loc, position, pairs, lanes);
   emitRow(builder, loc, position, pairs, lanes, writer);
 }
 
-void PositionTable::forEachEntry(OpBuilder &builder, Location loc,
-                                 const Position &position, Pairs pairs,
-                                 int64_t lanes, Body body) const {
-  auto finish = [](OpBuilder &, Location, const Entry &entry) {
-    return SmallVector<Value>{entry.cos, entry.sin};
+void PositionTable::forEachElement(OpBuilder &builder, Location loc,
+                                   const Position &position, Pairs pairs,
+                                   int64_t lanes, Body body) const {
+  auto finish = [](OpBuilder &, Location, const CosSin &element) {
+    return SmallVector<Value>{element.cos, element.sin};
   };
   auto write = [&](OpBuilder &b, Location l, Value, Value first,
-                   ValueRange entries) {
-    body(b, l, first, {entries[0], entries[1]});
+                   ValueRange elements) {
+    body(b, l, first, {elements[0], elements[1]});
   };
-  forEachEntry(builder, loc, position, pairs, lanes, Writer{finish, write});
+  forEachElement(builder, loc, position, pairs, lanes, Writer{finish, write});
 }

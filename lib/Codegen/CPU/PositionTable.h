@@ -21,14 +21,14 @@ namespace mlir::posenc {
 class PositionTable {
 public:
   /// Puts constants in front of `op`'s function, in its module, and memory into
-  /// it. For tensors of type `type`; the entries are f64 for f64, else f32.
+  /// it. For tensors of type `type`; the elements are f64 for f64, else f32.
   /// `order` has the pairs in the order in which they are asked for.
   PositionTable(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
                 AxesAttr axes, bool inverse, Type type, TableUse use,
                 ArrayRef<int64_t> order);
 
   using Position = ExactPhase::Position;
-  using Entry = ExactPhase::Entry;
+  using CosSin = ExactPhase::CosSin;
 
   /// Some of the pairs, by their numbers in the order.
   struct Pairs {
@@ -36,12 +36,12 @@ public:
     int64_t count;
   };
   using Body = function_ref<void(OpBuilder &, Location, Value first,
-                                 const Entry &entry)>;
+                                 const CosSin &element)>;
 
-  /// What becomes of vectors of entries.
+  /// What becomes of vectors of elements.
   struct Writer {
     /// What is written of a vector of pairs: rounded, in the order of a row.
-    function_ref<SmallVector<Value>(OpBuilder &, Location, const Entry &)>
+    function_ref<SmallVector<Value>(OpBuilder &, Location, const CosSin &)>
         finish;
     /// Writes that for the pairs from number `first` on; `behind` is how far
     /// the position is behind the first of a run, and null for one alone.
@@ -63,13 +63,15 @@ public:
 
   /// Emits `body` for vectors of up to `lanes` of the pairs, with the number of
   /// the first and their cos and sin; a second time for those to be mended.
-  void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
-                    Pairs pairs, int64_t lanes, Body body) const;
-  void forEachEntry(OpBuilder &builder, Location loc, const Position &position,
-                    Pairs pairs, int64_t lanes, Writer writer) const;
+  void forEachElement(OpBuilder &builder, Location loc,
+                      const Position &position, Pairs pairs, int64_t lanes,
+                      Body body) const;
+  void forEachElement(OpBuilder &builder, Location loc,
+                      const Position &position, Pairs pairs, int64_t lanes,
+                      Writer writer) const;
 
-  /// Pairs whose entries are looked at together: one to be mended means another
-  /// look at each.
+  /// Pairs whose elements are looked at together: one to be mended means
+  /// another look at each.
   static constexpr int64_t kChunk = 64;
 
   /// Whether all positions of a run are better taken together.
@@ -79,10 +81,11 @@ public:
   /// consecutive positions, from `position` on. `left` is how many there are.
   Value isAtRun(OpBuilder &builder, Location loc, Value positions,
                 ValueRange indices, const Position &position, Value left) const;
-  /// The same as `forEachEntry` for the positions of a run, from `position` on.
-  void forEachEntryOfRun(OpBuilder &builder, Location loc,
-                         const Position &position, Pairs pairs, int64_t lanes,
-                         Writer writer) const;
+  /// The same as `forEachElement` for the positions of a run, from `position`
+  /// on.
+  void forEachElementOfRun(OpBuilder &builder, Location loc,
+                           const Position &position, Pairs pairs, int64_t lanes,
+                           Writer writer) const;
 
   Pairs getAll(OpBuilder &builder, Location loc) const;
 
@@ -94,13 +97,13 @@ private:
   /// The cosines and sines of an anchor or a stretch in memory, and of which:
   /// its first position.
   struct Kept {
-    Value entries, which;
+    Value elements, which;
   };
   Kept allocateKept(OpBuilder &builder, Location loc) const;
-  Entry load(OpBuilder &builder, Location loc, const Kept &kept, Value first,
-             int64_t lanes) const;
+  CosSin load(OpBuilder &builder, Location loc, const Kept &kept, Value first,
+              int64_t lanes) const;
   void store(OpBuilder &builder, Location loc, const Kept &kept, Value first,
-             const Entry &entry) const;
+             const CosSin &element) const;
   void ensure(OpBuilder &builder, Location loc, const Kept &kept,
               const Position &position,
               function_ref<void(OpBuilder &, Location)> fill) const;
@@ -118,13 +121,13 @@ private:
   using EmitGroup = function_ref<SmallVector<Value>(OpBuilder &, Location,
                                                     Value first, Vectors)>;
   using Mend = function_ref<void(OpBuilder &, Location)>;
-  /// Emits all groups of some pairs, each with the marks of its entries, one of
-  /// each vector type, then `mend` where any is small.
+  /// Emits all groups of some pairs, each with the marks of its elements, one
+  /// of each vector type, then `mend` where any is small.
   void emitAndMend(OpBuilder &builder, Location loc, Pairs pairs, int64_t lanes,
                    EmitGroup emitGroup, Mend mend) const;
   Value isAnySmall(OpBuilder &builder, Location loc, ValueRange marks) const;
   void addMarks(OpBuilder &builder, Location loc, Value first,
-                const Entry &entry, ValueRange finished,
+                const CosSin &element, ValueRange finished,
                 SmallVectorImpl<Value> &marks) const;
 
   /// Two positions of a run that have the same constants: those of a place,

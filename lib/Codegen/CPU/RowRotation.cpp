@@ -43,8 +43,8 @@ RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
   OpBuilder::InsertionGuard guard(builder);
   auto function = op->getParentOfType<FunctionOpInterface>();
   builder.setInsertionPointToStart(&function.getFunctionBody().front());
-  int64_t entries = form == Form::Swapped ? rotaryDim : rotaryDim / 2;
-  auto type = MemRefType::get({numSlots, entries}, compute);
+  int64_t elements = form == Form::Swapped ? rotaryDim : rotaryDim / 2;
+  auto type = MemRefType::get({numSlots, elements}, compute);
   IntegerAttr alignment = builder.getI64IntegerAttr(64);
   cosTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
   sinTable = memref::AllocaOp::create(builder, op->getLoc(), type, alignment);
@@ -138,12 +138,12 @@ void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
           append(indices, offsetIndex(builder, loc, first, part)), count,
           stride);
     };
-    auto entries = [&](Value table) {
+    auto elements = [&](Value table) {
       return createLanes(builder, loc, table,
                          {slot, offsetIndex(builder, loc, pair, part * count)},
                          count, 1);
     };
-    Value cos = entries(cosTable), sin = entries(sinTable);
+    Value cos = elements(cosTable), sin = elements(sinTable);
     parts.push_back({lanes(input, x), lanes(input, y), lanes(output, x),
                      lanes(output, y), cos, sin, cos, sin});
   }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TableEntries.h"
+#include "TableElements.h"
 #include "VectorLoops.h"
 
 #include "posenc/Codegen/Passes.h"
@@ -29,8 +29,8 @@ using namespace mlir::posenc;
 static void convertSincos(OpBuilder &builder, SincosOp op,
                           const VectorTarget &target) {
   Value cos = op.getInits()[0], sin = op.getInits()[1];
-  TableEntries(builder, op, op.getFrequencies(), op.getAxesAttr(),
-               getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
+  TableElements(builder, op, op.getFrequencies(), op.getAxesAttr(),
+                getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
       .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
 }
 
@@ -39,14 +39,14 @@ static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
   Value init = op.getInits().front();
   FrequenciesAttr frequencies = op.getFrequencies();
   bool zipped = op.getOrder() == TableOrder::Interleaved;
-  TableEntries entries(builder, op, frequencies, /*axes=*/nullptr,
-                       getElementTypeOrSelf(init.getType()), zipped, target);
+  TableElements elements(builder, op, frequencies, /*axes=*/nullptr,
+                         getElementTypeOrSelf(init.getType()), zipped, target);
   if (zipped)
-    return entries.writeZipped(builder, op.getPositions(), init);
+    return elements.writeZipped(builder, op.getPositions(), init);
   bool sinFirst = op.getOrder() == TableOrder::SinCos;
   int64_t half = frequencies.getNumPairs();
-  entries.writeApart(builder, op.getPositions(), {init, sinFirst ? half : 0},
-                     {init, sinFirst ? 0 : half});
+  elements.writeApart(builder, op.getPositions(), {init, sinFirst ? half : 0},
+                      {init, sinFirst ? 0 : half});
 }
 
 namespace {

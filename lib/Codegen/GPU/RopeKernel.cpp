@@ -282,7 +282,7 @@ void RopeKernel::copyRest(const Operand &operand) {
   });
 }
 
-void RopeKernel::emit(const SharedTable &table, EmitEntry emitEntry) {
+void RopeKernel::emit(const SharedTable &table, EmitElement emitElement) {
   thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   tile =
       grid.getTile(b, loc, gpu::BlockIdOp::create(b, loc, gpu::Dimension::x));
@@ -317,7 +317,7 @@ void RopeKernel::emit(const SharedTable &table, EmitEntry emitEntry) {
   table.fill(b, loc, thread, cut.threads,
              [&](OpBuilder &nested, Location l, Value number, Value pair) {
                auto [loops, exists] = grid.getLoops(nested, l, tile, number);
-               return emitEntry(nested, l, loops, pair);
+               return emitElement(nested, l, loops, pair);
              });
   for (const auto &[operand, column] : columns)
     finish(*operand, column, table);

@@ -53,11 +53,11 @@ public:
   RopeKernel(OpBuilder &host, GpuKernel &kernel, const Rotation &rotation,
              const Cut &cut, bool isWide);
 
-  /// Emits the whole body. `emitEntry` has the cos and sin of one pair of the
+  /// Emits the whole body. `emitElement` has the cos and sin of one pair of the
   /// position at `loops`.
-  using EmitEntry = function_ref<AngleAddition::Entry(
+  using EmitElement = function_ref<AngleAddition::CosSin(
       OpBuilder &, Location, ValueRange loops, Value pair)>;
-  void emit(const SharedTable &table, EmitEntry emitEntry);
+  void emit(const SharedTable &table, EmitElement emitElement);
   Value getNumBlocks() const { return grid.getNumTiles(); }
 
 private:

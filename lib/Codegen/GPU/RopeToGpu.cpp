@@ -101,9 +101,9 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
                             llvm::to_vector(llvm::seq(rotaryDim / 2)));
         rows.emit(table, [&](OpBuilder &b, Location l, ValueRange loops,
                              Value pair) {
-          return emitEntry(b, l, steps,
-                           positions.load(b, l, steps.getPhases(), loops), pair,
-                           /*lanes=*/1);
+          return emitElement(
+              b, l, steps, positions.load(b, l, steps.getPhases(), loops), pair,
+              /*lanes=*/1);
         });
         kernel.launch(host, rows.getNumBlocks());
       });
@@ -136,7 +136,7 @@ static void convertRotate(OpBuilder &builder, RotateOp op) {
           Value ofSin = load(sin);
           if (op.getInverse())
             ofSin = arith::NegFOp::create(b, l, ofSin);
-          return AngleAddition::Entry{load(cos), ofSin};
+          return AngleAddition::CosSin{load(cos), ofSin};
         });
         kernel.launch(host, rows.getNumBlocks());
       });

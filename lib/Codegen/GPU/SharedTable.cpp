@@ -20,18 +20,18 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-using Entry = AngleAddition::Entry;
+using CosSin = AngleAddition::CosSin;
 
-Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
-                               const AngleAddition &steps,
-                               const AngleAddition::Position &anchor,
-                               Value first, int64_t lanes) {
+CosSin mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
+                                const AngleAddition &steps,
+                                const AngleAddition::Position &anchor,
+                                Value first, int64_t lanes) {
   AngleAddition::Position from =
       steps.hasRuns() ? steps.getStretch(builder, loc, anchor) : anchor;
   auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
-    Entry entry = steps.roundPhase(
+    CosSin element = steps.roundPhase(
         b, l, steps.getPhases().emit(b, l, from, first, lanes, isShort));
-    scf::YieldOp::create(b, l, ValueRange{entry.cos, entry.sin});
+    scf::YieldOp::create(b, l, ValueRange{element.cos, element.sin});
   };
   auto branch = scf::IfOp::create(
       builder, loc, anchor.isShort,
@@ -41,13 +41,13 @@ Entry mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
                     {branch.getResult(0), branch.getResult(1)}, first);
 }
 
-Entry mlir::posenc::emitEntry(OpBuilder &builder, Location loc,
-                              const AngleAddition &steps,
-                              const AngleAddition::Position &position,
-                              Value first, int64_t lanes) {
+CosSin mlir::posenc::emitElement(OpBuilder &builder, Location loc,
+                                 const AngleAddition &steps,
+                                 const AngleAddition::Position &position,
+                                 Value first, int64_t lanes) {
   if (!steps.hasRuns())
     return emitAnchor(builder, loc, steps, position, first, lanes);
-  Entry anchor =
+  CosSin anchor =
       emitAnchor(builder, loc, steps, steps.getAnchor(builder, loc, position),
                  first, lanes);
   return steps.rotate(builder, loc, position, anchor, first);
@@ -63,9 +63,9 @@ void SharedTable::fill(OpBuilder &builder, Location loc, Value thread,
                        int64_t threads, Emit emit) const {
   auto fillOne = [&](OpBuilder &b, Location l, Value at) {
     auto [position, pair] = divide32(b, l, at, createIndex(b, l, numPairs));
-    Entry entry = emit(b, l, position, pair);
-    vector::StoreOp::create(b, l, entry.cos, cos, at);
-    vector::StoreOp::create(b, l, entry.sin, sin, at);
+    CosSin element = emit(b, l, position, pair);
+    vector::StoreOp::create(b, l, element.cos, cos, at);
+    vector::StoreOp::create(b, l, element.sin, sin, at);
   };
   Value end = createIndex(builder, loc, positions * numPairs);
   scf::ForOp::create(builder, loc, thread, end,

@@ -16,12 +16,12 @@ namespace mlir::posenc {
 
 /// The cos and sin of vectors of pairs from number `first` on, each as a kernel
 /// emits it without a table: by the short way or by the long one, in a branch.
-AngleAddition::Entry emitEntry(OpBuilder &builder, Location loc,
+AngleAddition::CosSin emitElement(OpBuilder &builder, Location loc,
                                const AngleAddition &steps,
                                const AngleAddition::Position &position,
                                Value first, int64_t lanes);
 /// What `rotate` wants of a position's anchor.
-AngleAddition::Entry emitAnchor(OpBuilder &builder, Location loc,
+AngleAddition::CosSin emitAnchor(OpBuilder &builder, Location loc,
                                 const AngleAddition &steps,
                                 const AngleAddition::Position &anchor,
                                 Value first, int64_t lanes);
@@ -32,8 +32,8 @@ public:
   SharedTable(GpuKernel &kernel, int64_t positions, int64_t numPairs,
               Type compute);
 
-  /// Fills the table, a thread after the other an entry, and waits for all.
-  using Emit = function_ref<AngleAddition::Entry(OpBuilder &, Location,
+  /// Fills the table, a thread after the other an element, and waits for all.
+  using Emit = function_ref<AngleAddition::CosSin(OpBuilder &, Location,
                                                  Value position, Value pair)>;
   void fill(OpBuilder &builder, Location loc, Value thread, int64_t threads,
             Emit emit) const;

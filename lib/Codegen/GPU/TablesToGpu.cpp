@@ -38,7 +38,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-using Entry = AngleAddition::Entry;
+using CosSin = AngleAddition::CosSin;
 using Position = AngleAddition::Position;
 
 /// Threads of a block: the table needs no more of each other.
@@ -69,14 +69,14 @@ public:
 private:
   struct Anchor {
     SmallVector<Value> axes;
-    Entry entry;
+    CosSin element;
   };
   SmallVector<Value> getInitialAnchor();
-  Entry rotate(const Position &position, const Anchor &anchor);
+  CosSin rotate(const Position &position, const Anchor &anchor);
   Anchor updateAnchor(const Position &position, const Anchor &old);
-  Entry mend(const Position &position, const Entry &entry);
-  Value round(Value entries);
-  void write(const Entry &entry, ValueRange loops);
+  CosSin mend(const Position &position, const CosSin &element);
+  Value round(Value elements);
+  void write(const CosSin &element, ValueRange loops);
 
   OpBuilder &b;
   Location loc;
@@ -105,7 +105,7 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
       accessLanes(accessLanes), cos(kernel.addTensor(host, places.cos)),
       sin(places.sin == places.cos ? cos : kernel.addTensor(host, places.sin)),
       steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
-            element, TableUse::Entries, llvm::to_vector(llvm::seq(numPairs))),
+            element, TableUse::Table, llvm::to_vector(llvm::seq(numPairs))),
       tileLength(steps.hasRuns() ? steps.getRun() : AngleAddition::kRun),
       grid(host, kernel, op, tileLength),
       positions(host, kernel, positions, axes),
@@ -134,22 +134,22 @@ TableKernel::Anchor TableKernel::updateAnchor(const Position &position,
   auto branch = scf::IfOp::create(
       b, loc, isOther,
       [&](OpBuilder &nested, Location l) {
-        Entry entry = emitAnchor(nested, l, steps, mine, first, pairs);
-        scf::YieldOp::create(nested, l, ValueRange{entry.cos, entry.sin});
+        CosSin element = emitAnchor(nested, l, steps, mine, first, pairs);
+        scf::YieldOp::create(nested, l, ValueRange{element.cos, element.sin});
       },
       [&](OpBuilder &nested, Location l) {
         scf::YieldOp::create(nested, l,
-                             ValueRange{old.entry.cos, old.entry.sin});
+                             ValueRange{old.element.cos, old.element.sin});
       });
   return {mine.axes, {branch.getResult(0), branch.getResult(1)}};
 }
 
-Entry TableKernel::mend(const Position &position, const Entry &entry) {
+CosSin TableKernel::mend(const Position &position, const CosSin &element) {
   if (!steps.canBeSmall())
-    return entry;
+    return element;
   // One by one: not every target has reductions.
   Value least;
-  for (Value value : {entry.cos, entry.sin}) {
+  for (Value value : {element.cos, element.sin}) {
     Value magnitude = steps.getMagnitude(b, loc, value, first);
     for (int64_t lane = 0; lane < pairs; ++lane) {
       Value mine = vector::ExtractOp::create(b, loc, magnitude, lane);
@@ -159,31 +159,31 @@ Entry TableKernel::mend(const Position &position, const Entry &entry) {
   auto branch = scf::IfOp::create(
       b, loc, steps.isSmall(b, loc, least),
       [&](OpBuilder &nested, Location l) {
-        Entry mended = steps.mend(nested, l, position, first, entry);
+        CosSin mended = steps.mend(nested, l, position, first, element);
         scf::YieldOp::create(nested, l, ValueRange{mended.cos, mended.sin});
       },
       [&](OpBuilder &nested, Location l) {
-        scf::YieldOp::create(nested, l, ValueRange{entry.cos, entry.sin});
+        scf::YieldOp::create(nested, l, ValueRange{element.cos, element.sin});
       });
   return {branch.getResult(0), branch.getResult(1)};
 }
 
-/// Entries in the type of the table. To bf16, half away from zero, as the CPU
+/// Elements in the type of the table. To bf16, half away from zero, as the CPU
 /// does it.
-Value TableKernel::round(Value entries) {
-  auto type = cast<VectorType>(entries.getType());
+Value TableKernel::round(Value elements) {
+  auto type = cast<VectorType>(elements.getType());
   if (type.getElementType() == element)
-    return entries;
+    return elements;
   if (!element.isBF16())
-    return arith::TruncFOp::create(b, loc, type.clone(element), entries);
-  ElementwiseBuilder e(b, loc, entries);
-  Value bits = e.cast<arith::BitcastOp>(b.getI32Type(), entries);
+    return arith::TruncFOp::create(b, loc, type.clone(element), elements);
+  ElementwiseBuilder e(b, loc, elements);
+  Value bits = e.cast<arith::BitcastOp>(b.getI32Type(), elements);
   bits = e.shru(e.addi(bits, e.i32(0x8000)), e.i32(16));
   bits = e.cast<arith::TruncIOp>(b.getIntegerType(16), bits);
   return arith::BitcastOp::create(b, loc, type.clone(element), bits);
 }
 
-void TableKernel::write(const Entry &entry, ValueRange loops) {
+void TableKernel::write(const CosSin &element, ValueRange loops) {
   auto store = [&](const GpuKernel::Tensor &tensor, Value lanes, Value lane,
                    int64_t offset) {
     SmallVector<Value> indices(loops);
@@ -193,13 +193,13 @@ void TableKernel::write(const Entry &entry, ValueRange loops) {
                getOffset(b, loc, indices, tensor.strides), accessLanes);
   };
   if (places.zipped) {
-    Value both = vector::InterleaveOp::create(b, loc, round(entry.sin),
-                                              round(entry.cos));
+    Value both = vector::InterleaveOp::create(b, loc, round(element.sin),
+                                              round(element.cos));
     Value lane = arith::MulIOp::create(b, loc, first, createIndex(b, loc, 2));
     return store(cos, both, lane, 0);
   }
-  store(cos, round(entry.cos), first, places.cosLane);
-  store(sin, round(entry.sin), first, places.sinLane);
+  store(cos, round(element.cos), first, places.cosLane);
+  store(sin, round(element.sin), first, places.sinLane);
 }
 
 Value TableKernel::getNumBlocks(OpBuilder &host) const {
@@ -246,17 +246,17 @@ void TableKernel::emit() {
     loops.clear();
   Position position = positions.load(b, loc, steps.getPhases(), loops);
   if (!steps.hasRuns()) {
-    write(emitEntry(b, loc, steps, position, first, pairs), loops);
+    write(emitElement(b, loc, steps, position, first, pairs), loops);
     return;
   }
   ValueRange before = loop.getRegionIterArgs();
   Anchor anchor =
       updateAnchor(position, {llvm::to_vector(before.drop_back(2)),
                               {before[before.size() - 2], before.back()}});
-  Entry entry = steps.rotate(b, loc, position, anchor.entry, first);
-  write(mend(position, entry), loops);
+  CosSin element = steps.rotate(b, loc, position, anchor.element, first);
+  write(mend(position, element), loops);
   SmallVector<Value> after(anchor.axes);
-  after.append({anchor.entry.cos, anchor.entry.sin});
+  after.append({anchor.element.cos, anchor.element.sin});
   scf::YieldOp::create(b, loc, after);
 }
 

@@ -1,4 +1,4 @@
-//===- UnrollVectors.cpp - kernels as SPIR-V can have them ---*- C++ -*-===//
+//===- UnrollVectors.cpp - kernels as SPIR-V can have them ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

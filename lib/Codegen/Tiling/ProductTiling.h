@@ -28,7 +28,7 @@ struct ContractionTiles {
   bool hasDots = false;
 };
 
-/// A product of matrices, for each entry of a batch, which may be the sum of
+/// A product of matrices, for each element of a batch, which may be the sum of
 /// several products. Dimensions are loops of the operation; those of the
 /// result's rows and columns are in this order there.
 struct Product {

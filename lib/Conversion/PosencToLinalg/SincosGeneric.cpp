@@ -24,14 +24,14 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::Turns;
 
-/// A constant tensor with one entry for each pair.
+/// A constant tensor with one element for each pair.
 template <typename T>
 static Value createPairConstant(OpBuilder &builder, Location loc,
-                                ArrayRef<T> entries) {
-  auto type = RankedTensorType::get({static_cast<int64_t>(entries.size())},
+                                ArrayRef<T> elements) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(elements.size())},
                                     builder.getIntegerType(8 * sizeof(T)));
   return arith::ConstantOp::create(builder, loc,
-                                   DenseElementsAttr::get(type, entries));
+                                   DenseElementsAttr::get(type, elements));
 }
 
 /// The positions of axis `axis`, without the dimension of axes.

@@ -57,7 +57,7 @@ struct ConvertSinusoidal : OpRewritePattern<SinusoidalOp> {
 
     bool interleaved = op.getOrder() == TableOrder::Interleaved;
     bool cosFirst = op.getOrder() == TableOrder::CosSin;
-    auto insert = [&](Value entries, bool first) {
+    auto insert = [&](Value elements, bool first) {
       SmallVector<OpFoldResult> offsets(type.getRank(),
                                         rewriter.getIndexAttr(0));
       SmallVector<OpFoldResult> strides(type.getRank(),
@@ -66,7 +66,7 @@ struct ConvertSinusoidal : OpRewritePattern<SinusoidalOp> {
         offsets.back() = rewriter.getIndexAttr(interleaved ? 1 : numPairs);
       if (interleaved)
         strides.back() = rewriter.getIndexAttr(2);
-      table = tensor::InsertSliceOp::create(rewriter, loc, entries, table,
+      table = tensor::InsertSliceOp::create(rewriter, loc, elements, table,
                                             offsets, sizes, strides);
     };
     insert(sincos.getResult(cosFirst ? 0 : 1), /*first=*/true);

@@ -22,9 +22,9 @@ namespace runtime = ::posenc::runtime;
 
 namespace {
 
-/// A batch entry: how many keys it has, those that some query sees, and how
+/// A sequence: how many keys it has, those that some query sees, and how
 /// many pairs and tiles that makes.
-struct Entry {
+struct Sequence {
   int64_t keys = 0, firstKey = 0, pairs = 0, tiles = 0;
 };
 
@@ -35,10 +35,10 @@ static int64_t getNumber(const runtime::Array &array, int64_t index) {
                                      : array.dataAs<int64_t>()[index];
 }
 
-static Entry countPairs(const AttentionMeaning &meaning, int64_t queries,
-                        int64_t keys) {
+static Sequence countPairs(const AttentionMeaning &meaning, int64_t queries,
+                           int64_t keys) {
   constexpr int64_t tile = 16;
-  Entry entry = {keys, keys, 0, 0};
+  Sequence sequence = {keys, keys, 0, 0};
   // Of the queries of a tile.
   int64_t low = keys, high = -1;
   // Wider windows leave all.
@@ -49,7 +49,7 @@ static Entry countPairs(const AttentionMeaning &meaning, int64_t queries,
     right = 0;
   auto finishTile = [&] {
     if (low <= high)
-      entry.tiles += high / tile - low / tile + 1;
+      sequence.tiles += high / tile - low / tile + 1;
     low = keys;
     high = -1;
   };
@@ -61,38 +61,39 @@ static Entry countPairs(const AttentionMeaning &meaning, int64_t queries,
       finishTile();
     if (first > last)
       continue;
-    entry.firstKey = std::min(entry.firstKey, first);
-    entry.pairs += last - first + 1;
+    sequence.firstKey = std::min(sequence.firstKey, first);
+    sequence.pairs += last - first + 1;
     low = std::min(low, first);
     high = std::max(high, last);
   }
   finishTile();
-  return entry;
+  return sequence;
 }
 
-static std::vector<Entry> getEntries(const AttentionMeaning &meaning,
-                                     llvm::ArrayRef<Input> inputs) {
+static std::vector<Sequence> getEntries(const AttentionMeaning &meaning,
+                                        llvm::ArrayRef<Input> inputs) {
   const runtime::Array &query = inputs[meaning.query].array;
   const runtime::Array &key = inputs[meaning.key].array;
-  // The tokens of a batch entry where a list has their starts.
-  auto getSize = [&](size_t list, int64_t entry) {
+  // The tokens of a sequence where a list has their starts.
+  auto getSize = [&](size_t list, int64_t sequence) {
     const runtime::Array &starts = inputs[meaning.starts[list]].array;
-    return getNumber(starts, entry + 1) - getNumber(starts, entry);
+    return getNumber(starts, sequence + 1) - getNumber(starts, sequence);
   };
   bool arePacked = !meaning.starts.empty();
   int64_t count = arePacked ? inputs[meaning.starts[0]].array.shape()[0] - 1
                             : query.shape()[0];
-  std::vector<Entry> entries;
-  for (int64_t entry = 0; entry < count; ++entry) {
+  std::vector<Sequence> sequences;
+  for (int64_t sequence = 0; sequence < count; ++sequence) {
     int64_t queries =
-        arePacked ? getSize(0, entry) : query.shape()[meaning.queryTokenDim];
+        arePacked ? getSize(0, sequence) : query.shape()[meaning.queryTokenDim];
     int64_t keys =
-        meaning.lengths ? getNumber(inputs[*meaning.lengths].array, entry)
-        : meaning.starts.size() == 2 ? getSize(1, entry)
+        meaning.lengths ? getNumber(inputs[*meaning.lengths].array, sequence)
+        : meaning.starts.size() == 2 ? getSize(1, sequence)
                                      : key.shape()[meaning.keyTokenDim];
-    entries.push_back(countPairs(meaning, queries, std::max<int64_t>(keys, 0)));
+    sequences.push_back(
+        countPairs(meaning, queries, std::max<int64_t>(keys, 0)));
   }
-  return entries;
+  return sequences;
 }
 
 double mlir::posenc::getFlops(const AttentionMeaning &meaning,
@@ -100,8 +101,8 @@ double mlir::posenc::getFlops(const AttentionMeaning &meaning,
   const std::vector<int64_t> &query = inputs[meaning.query].array.shape();
   const std::vector<int64_t> &value = inputs[meaning.value].array.shape();
   double pairs = 0;
-  for (const Entry &entry : getEntries(meaning, inputs))
-    pairs += double(entry.pairs);
+  for (const Sequence &sequence : getEntries(meaning, inputs))
+    pairs += double(sequence.pairs);
   return pairs * double(query[meaning.queryHeadDim]) *
          (2.0 * double(query.back()) + 2.0 * double(value.back()));
 }
@@ -110,8 +111,8 @@ double mlir::posenc::getTiles(const AttentionMeaning &meaning,
                               llvm::ArrayRef<Input> inputs) {
   const std::vector<int64_t> &query = inputs[meaning.query].array.shape();
   double tiles = 0;
-  for (const Entry &entry : getEntries(meaning, inputs))
-    tiles += double(entry.tiles);
+  for (const Sequence &sequence : getEntries(meaning, inputs))
+    tiles += double(sequence.tiles);
   return tiles * double(query[meaning.queryHeadDim]);
 }
 
@@ -132,7 +133,7 @@ static void addRead(const runtime::Array &array, ByteRows region,
 
 static void addReads(const AttentionMeaning &meaning,
                      const runtime::Array &array,
-                     const std::vector<Entry> &entries,
+                     const std::vector<Sequence> &sequences,
                      std::vector<StreamStep> &steps) {
   if (array.numElements() == 0)
     return;
@@ -145,9 +146,9 @@ static void addReads(const AttentionMeaning &meaning,
   int64_t size = shape[meaning.keyTokenDim];
   int64_t visible = 0;
   bool isWhole = true;
-  for (const Entry &entry : entries) {
-    visible += entry.keys - entry.firstKey;
-    isWhole &= entry.keys == size && entry.firstKey == 0;
+  for (const Sequence &sequence : sequences) {
+    visible += sequence.keys - sequence.firstKey;
+    isWhole &= sequence.keys == size && sequence.firstKey == 0;
   }
   bool isCache = !meaning.blockTable && meaning.starts.size() < 2;
   if (!isCache || isWhole) {
@@ -156,10 +157,10 @@ static void addReads(const AttentionMeaning &meaning,
     return addRead(array, ByteRows::create(array.data(), read), steps);
   }
   int64_t entryBytes = bytes / shape[0];
-  for (auto [number, entry] : llvm::enumerate(entries)) {
+  for (auto [number, sequence] : llvm::enumerate(sequences)) {
     char *data = array.dataAs<char>() + int64_t(number) * entryBytes;
-    int64_t read = (entry.keys - entry.firstKey) * token;
-    ByteRows region = ByteRows::create(data + entry.firstKey * token, read);
+    int64_t read = (sequence.keys - sequence.firstKey) * token;
+    ByteRows region = ByteRows::create(data + sequence.firstKey * token, read);
     region.stride = size * token;
     region.rows = entryBytes / region.stride;
     addRead(array, std::move(region), steps);
@@ -169,9 +170,9 @@ static void addReads(const AttentionMeaning &meaning,
 std::vector<StreamStep>
 mlir::posenc::getReadSteps(const AttentionMeaning &meaning,
                            llvm::ArrayRef<Input> inputs) {
-  std::vector<Entry> entries = getEntries(meaning, inputs);
+  std::vector<Sequence> sequences = getEntries(meaning, inputs);
   std::vector<StreamStep> steps;
-  addReads(meaning, inputs[meaning.key].array, entries, steps);
-  addReads(meaning, inputs[meaning.value].array, entries, steps);
+  addReads(meaning, inputs[meaning.key].array, sequences, steps);
+  addReads(meaning, inputs[meaning.value].array, sequences, steps);
   return steps;
 }

@@ -266,7 +266,8 @@ BenchKernel::bind(const CaseLibrary &other) const {
   Call call;
   if (!tensorWords.empty()) {
     if (!other.tensorEntry)
-      return llvm::createStringError("there is no entry for DLPack tensors");
+      return llvm::createStringError(
+          "there is no entry point for DLPack tensors");
     call.entry = other.tensorEntry;
     call.words = tensorWords;
     return call;
@@ -327,7 +328,8 @@ double BenchKernel::measure(int64_t calls, const Call &code) {
   });
 }
 
-/// A call through the runtime, which checks all that the C entry does not.
+/// A call through the runtime, which checks all that the C entry point does
+/// not.
 llvm::Error BenchKernel::checkCall() const {
   if (!tensorWords.empty())
     return llvm::Error::success();

@@ -19,7 +19,7 @@
 namespace mlir::posenc {
 
 /// A function of a kernel library, bound to memory, and called as a C or C++
-/// program calls it: through its C entry.
+/// program calls it: through its C entry point.
 class BenchKernel {
 public:
   /// Null after an error, which is printed.

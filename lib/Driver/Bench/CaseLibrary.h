@@ -25,8 +25,8 @@ struct CaseLibrary {
   ::posenc::runtime::Function function;
   /// Of a library that was compiled before, nothing but the name.
   Meaning meaning;
-  /// The C entry, the one that takes DLPack tensors, and the one that says how
-  /// much scratch memory the others take.
+  /// The C entry point, the one that takes DLPack tensors, and the one that
+  /// says how much scratch memory the others take.
   void *entry = nullptr, *tensorEntry = nullptr, *workspaceEntry = nullptr;
 
 private:

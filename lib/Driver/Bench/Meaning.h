@@ -22,10 +22,10 @@ namespace mlir::posenc {
 struct AttentionMeaning {
   size_t query = 0, key = 0, value = 0;
   std::optional<size_t> lengths, blockTable;
-  /// Where queries and, in a second list, keys of batch entries start.
+  /// Where queries and, in a second list, keys of sequences start.
   std::vector<size_t> starts;
   unsigned queryHeadDim = 0, queryTokenDim = 0, keyTokenDim = 0;
-  /// One query of each batch entry, against a cache.
+  /// One query of each sequence, against a cache.
   bool isDecode = false;
   bool isCausal = false;
   std::optional<int64_t> windowLeft, windowRight;

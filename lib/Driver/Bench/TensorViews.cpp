@@ -11,20 +11,20 @@
 using namespace mlir::posenc;
 using ::posenc::runtime::Array;
 
-const TensorView *TensorViews::add(Entry entry, posenc_dtype dtype) {
+const TensorView *TensorViews::add(Buffer added, posenc_dtype dtype) {
   enum : uint8_t { Int = 0, Float = 2, BFloat = 4 };
   constexpr int32_t cpu = 1;
   bool isInteger =
       dtype == POSENC_I64 || dtype == POSENC_I32 || dtype == POSENC_INDEX;
-  entry.view.deviceType = cpu;
-  entry.view.deviceId = 0;
-  entry.view.rank = static_cast<int32_t>(entry.shape.size());
-  entry.view.typeCode = isInteger ? Int : dtype == POSENC_BF16 ? BFloat : Float;
-  entry.view.typeBits = static_cast<uint8_t>(8 * posenc_dtype_size(dtype));
-  entry.view.typeLanes = 1;
-  entry.view.byteOffset = 0;
-  entries.push_back(std::move(entry));
-  Entry &stored = entries.back();
+  added.view.deviceType = cpu;
+  added.view.deviceId = 0;
+  added.view.rank = static_cast<int32_t>(added.shape.size());
+  added.view.typeCode = isInteger ? Int : dtype == POSENC_BF16 ? BFloat : Float;
+  added.view.typeBits = static_cast<uint8_t>(8 * posenc_dtype_size(dtype));
+  added.view.typeLanes = 1;
+  added.view.byteOffset = 0;
+  views.push_back(std::move(added));
+  Buffer &stored = views.back();
   stored.view.shape = stored.shape.data();
   stored.view.strides =
       stored.strides.empty() ? nullptr : stored.strides.data();
@@ -34,18 +34,18 @@ const TensorView *TensorViews::add(Entry entry, posenc_dtype dtype) {
 const TensorView *TensorViews::addHeads(const Array &buffer, int64_t firstHead,
                                         int64_t heads) {
   int64_t tokens = buffer.shape()[0], dim = buffer.shape()[2];
-  Entry entry;
-  entry.view.data =
+  Buffer added;
+  added.view.data =
       buffer.dataAs<char>() +
       firstHead * dim * int64_t(posenc_dtype_size(buffer.dtype()));
-  entry.shape = {tokens, heads, dim};
-  entry.strides = {buffer.shape()[1] * dim, dim, 1};
-  return add(std::move(entry), buffer.dtype());
+  added.shape = {tokens, heads, dim};
+  added.strides = {buffer.shape()[1] * dim, dim, 1};
+  return add(std::move(added), buffer.dtype());
 }
 
 const TensorView *TensorViews::add(const Array &array) {
-  Entry entry;
-  entry.view.data = array.data();
-  entry.shape = array.shape();
-  return add(std::move(entry), array.dtype());
+  Buffer added;
+  added.view.data = array.data();
+  added.shape = array.shape();
+  return add(std::move(added), array.dtype());
 }

@@ -27,7 +27,7 @@ struct TensorView {
   uint64_t byteOffset;
 };
 
-/// Tensors for an entry that takes DLPack's, which stay where they are.
+/// Tensors for an entry point that takes DLPack's, which stay where they are.
 class TensorViews {
 public:
   /// `heads` heads of a buffer [tokens, heads, dim], from a first one.
@@ -37,13 +37,13 @@ public:
   const TensorView *add(const ::posenc::runtime::Array &array);
 
 private:
-  struct Entry {
+  struct Buffer {
     TensorView view;
     std::vector<int64_t> shape, strides;
   };
-  const TensorView *add(Entry entry, posenc_dtype dtype);
+  const TensorView *add(Buffer added, posenc_dtype dtype);
 
-  std::deque<Entry> entries;
+  std::deque<Buffer> views;
 };
 
 } // namespace mlir::posenc

@@ -1,5 +1,4 @@
-//===- Device.cpp - devices, contexts and names of the stand-in driver -*- C++
-//-*-===//
+//===- Device.cpp - devices, contexts and names of the stand-in driver ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Modules.cpp - modules and launches of the stand-in driver -*- C++
-//-*-===//
+//===- Modules.cpp - modules and launches of the stand-in driver ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -290,7 +290,7 @@ TEST_F(AttentionOpTest, Append) {
   EXPECT_EQ(results[0].array.values, expected);
   run(append("", "lengths(%n : tensor<2xi64>)", "%n: tensor<2xi64>"),
       {newRows(), cache, tensorOf(DType::I64, {2}, {3, 4})});
-  EXPECT_EQ(message, "the length 4 of entry 1 exceeds the cache's 3 slots");
+  EXPECT_EQ(message, "the length 4 of sequence 1 exceeds the cache's 3 slots");
   run(append("", "slots(%n : tensor<2x2xi32>)", "%n: tensor<2x2xi32>"),
       {newRows(), cache, tensorOf(DType::I32, {2, 2}, {1, 1, -1, 3})});
   EXPECT_EQ(message,

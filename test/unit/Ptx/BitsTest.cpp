@@ -1,5 +1,4 @@
-//===- BitsTest.cpp - logic and fields of bits in the interpreter -*- C++
-//-*-===//
+//===- BitsTest.cpp - logic and fields of bits in the interpreter ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

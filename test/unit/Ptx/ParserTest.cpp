@@ -1,5 +1,4 @@
-//===- ParserTest.cpp - texts that the interpreter reads and refuses -*- C++
-//-*-===//
+//===- ParserTest.cpp - texts that the interpreter reads and refuses ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

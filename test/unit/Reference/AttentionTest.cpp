@@ -1,5 +1,4 @@
-//===- AttentionTest.cpp - Attention by hand and by golden numbers -*- C++
-//-*-===//
+//===- AttentionTest.cpp - Attention by hand and by golden numbers --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

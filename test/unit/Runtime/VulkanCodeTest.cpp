@@ -1,5 +1,4 @@
-//===- VulkanCodeTest.cpp - A library's kernels for Vulkan -------*- C++
-//-*-===//
+//===- VulkanCodeTest.cpp - A library's kernels for Vulkan ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TableEntries.cpp - rows of cos and sin in memory ---------*- C++ -*-===//
+//===- TableElements.cpp - rows of cos and sin in memory ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TableEntries.h"
+#include "TableElements.h"
 
 #include "Streaming.h"
 #include "VectorLoops.h"
@@ -50,59 +50,59 @@ static SmallVector<int64_t> getOrder(int64_t numPairs, int64_t lanes, Type type,
   return order;
 }
 
-TableEntries::TableEntries(OpBuilder &builder, PositionalOpInterface op,
-                           FrequenciesAttr frequencies, AxesAttr axes,
-                           Type elementType, bool zipped,
-                           const VectorTarget &target)
+TableElements::TableElements(OpBuilder &builder, PositionalOpInterface op,
+                             FrequenciesAttr frequencies, AxesAttr axes,
+                             Type elementType, bool zipped,
+                             const VectorTarget &target)
     : op(op), numPairs(frequencies.getNumPairs()), element(elementType),
       compute(getComputeType(elementType)), target(target),
       isSplit(!zipped && elementType.isBF16()), lanes(target.vectorBytes / 4),
       table(builder, op, frequencies, axes, /*inverse=*/false, element,
-            TableUse::Entries, getOrder(numPairs, lanes, elementType, zipped)) {
-}
+            TableUse::Table, getOrder(numPairs, lanes, elementType, zipped)) {}
 
-/// The words whose upper halves are entries rounded to bf16, half away from
-/// zero: less work than ties to even, which the error of an entry hides anyway.
-static Value roundEntries(OpBuilder &builder, Location loc, Value entries) {
-  ElementwiseBuilder b(builder, loc, entries);
-  return b.addi(b.cast<arith::BitcastOp>(builder.getI32Type(), entries),
+/// The words whose upper halves are elements rounded to bf16, half away from
+/// zero: less work than ties to even, which the error of an element hides
+/// anyway.
+static Value roundElements(OpBuilder &builder, Location loc, Value elements) {
+  ElementwiseBuilder b(builder, loc, elements);
+  return b.addi(b.cast<arith::BitcastOp>(builder.getI32Type(), elements),
                 b.i32(0x8000));
 }
 
-/// As `joinBF16`, but rounded by `roundEntries`.
-static Value joinEntries(OpBuilder &builder, Location loc, BF16Halves halves) {
+/// As `joinBF16`, but rounded by `roundElements`.
+static Value joinElements(OpBuilder &builder, Location loc, BF16Halves halves) {
   return joinRoundedBF16(builder, loc,
-                         {roundEntries(builder, loc, halves.even),
-                          roundEntries(builder, loc, halves.odd)});
+                         {roundElements(builder, loc, halves.even),
+                          roundElements(builder, loc, halves.odd)});
 }
 
-/// Entries in the order of the table, rounded and in the order of the row.
-Value TableEntries::round(OpBuilder &builder, Location loc,
-                          Value entries) const {
+/// Elements in the order of the table, rounded and in the order of the row.
+Value TableElements::round(OpBuilder &builder, Location loc,
+                           Value elements) const {
   if (element == compute)
-    return entries;
-  auto type = cast<VectorType>(entries.getType());
+    return elements;
+  auto type = cast<VectorType>(elements.getType());
   int64_t length = type.getNumElements();
   if (!isSplit)
-    return arith::TruncFOp::create(builder, loc, type.clone(element), entries);
+    return arith::TruncFOp::create(builder, loc, type.clone(element), elements);
   if (length == 1) {
     // Rounded as all others are, and as on GPUs.
-    ElementwiseBuilder b(builder, loc, entries);
-    Value bits = b.shru(roundEntries(builder, loc, entries), b.i32(16));
+    ElementwiseBuilder b(builder, loc, elements);
+    Value bits = b.shru(roundElements(builder, loc, elements), b.i32(16));
     bits = b.cast<arith::TruncIOp>(builder.getI16Type(), bits);
     return arith::BitcastOp::create(builder, loc, type.clone(element), bits);
   }
   auto getHalf = [&](int64_t first) -> Value {
-    return vector::ExtractStridedSliceOp::create(builder, loc, entries, first,
+    return vector::ExtractStridedSliceOp::create(builder, loc, elements, first,
                                                  length / 2, 1);
   };
   Value even = getHalf(0), odd = getHalf(length / 2);
-  return joinEntries(builder, loc, {even, odd});
+  return joinElements(builder, loc, {even, odd});
 }
 
 /// Elements of two vectors side by side.
-Value TableEntries::zip(OpBuilder &builder, Location loc, Value even,
-                        Value odd) const {
+Value TableElements::zip(OpBuilder &builder, Location loc, Value even,
+                         Value odd) const {
   int64_t length = cast<VectorType>(even.getType()).getNumElements();
   if (length < lanes || element.isF64())
     return vector::InterleaveOp::create(builder, loc, even, odd);
@@ -123,9 +123,9 @@ static int64_t getRowsOfPage(Value memref) {
 
 /// Asks for the pages of some pairs of a row: a streamed store waits for its
 /// page to be found.
-void TableEntries::askForPages(OpBuilder &builder, Location loc, Value memref,
-                               ValueRange loops,
-                               PositionTable::Pairs pairs) const {
+void TableElements::askForPages(OpBuilder &builder, Location loc, Value memref,
+                                ValueRange loops,
+                                PositionTable::Pairs pairs) const {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -145,9 +145,9 @@ void TableEntries::askForPages(OpBuilder &builder, Location loc, Value memref,
 }
 
 /// The same for the row two pages further, if it is the first of its page.
-void TableEntries::askAheadOfRow(OpBuilder &builder, Location loc,
-                                 ValueRange outputs, ValueRange loops,
-                                 PositionTable::Pairs pairs) const {
+void TableElements::askAheadOfRow(OpBuilder &builder, Location loc,
+                                  ValueRange outputs, ValueRange loops,
+                                  PositionTable::Pairs pairs) const {
   for (Value memref : outputs) {
     int64_t rows = getRowsOfPage(memref);
     auto constant = [&](int64_t value) -> Value {
@@ -168,9 +168,9 @@ void TableEntries::askAheadOfRow(OpBuilder &builder, Location loc,
 }
 
 /// The same for the run after the one that starts at `loops`.
-void TableEntries::askAheadOfRun(OpBuilder &builder, Location loc,
-                                 ValueRange outputs, ValueRange loops,
-                                 PositionTable::Pairs pairs) const {
+void TableElements::askAheadOfRun(OpBuilder &builder, Location loc,
+                                  ValueRange outputs, ValueRange loops,
+                                  PositionTable::Pairs pairs) const {
   for (Value memref : outputs)
     for (int64_t row = 0; row < table.getRun(); row += getRowsOfPage(memref)) {
       SmallVector<Value> at(loops);
@@ -181,27 +181,27 @@ void TableEntries::askAheadOfRun(OpBuilder &builder, Location loc,
     }
 }
 
-void TableEntries::writeRow(OpBuilder &builder, Location loc,
-                            const PositionTable::Position &position,
-                            ValueRange outputs, ValueRange loops,
-                            PositionTable::Pairs pairs, Access access,
-                            VectorWriter writer) const {
+void TableElements::writeRow(OpBuilder &builder, Location loc,
+                             const PositionTable::Position &position,
+                             ValueRange outputs, ValueRange loops,
+                             PositionTable::Pairs pairs, Access access,
+                             VectorWriter writer) const {
   if (access == Access::Streamed && !loops.empty())
     askAheadOfRow(builder, loc, outputs, loops, pairs);
   auto write = [&](OpBuilder &b, Location l, Value, Value pair,
                    ValueRange finished) {
     writer.write(b, l, finished, loops, pair, access);
   };
-  table.forEachEntry(builder, loc, position, pairs, lanes,
-                     PositionTable::Writer{writer.finish, write});
+  table.forEachElement(builder, loc, position, pairs, lanes,
+                       PositionTable::Writer{writer.finish, write});
 }
 
 /// Positions of a run together where there are all of them, one after the
 /// other, along the last loop.
-void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
-                             ValueRange outputs, ArrayRef<Value> sizes,
-                             PositionTable::Pairs pairs, Access access,
-                             VectorWriter writer) const {
+void TableElements::writeRuns(OpBuilder &builder, Location loc, Value positions,
+                              ValueRange outputs, ArrayRef<Value> sizes,
+                              PositionTable::Pairs pairs, Access access,
+                              VectorWriter writer) const {
   auto constant = [](OpBuilder &b, Location l, int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, l, value);
   };
@@ -220,8 +220,8 @@ void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
             at.back() = arith::AddIOp::create(b3, l3, at.back(), behind);
             writer.write(b3, l3, finished, at, pair, access);
           };
-          table.forEachEntryOfRun(b2, l2, position, pairs, lanes,
-                                  {writer.finish, write});
+          table.forEachElementOfRun(b2, l2, position, pairs, lanes,
+                                    {writer.finish, write});
           scf::YieldOp::create(b2, l2, constant(b2, l2, table.getRun()));
         },
         [&](OpBuilder &b2, Location l2) {
@@ -253,9 +253,9 @@ void TableEntries::writeRuns(OpBuilder &builder, Location loc, Value positions,
       });
 }
 
-void TableEntries::writeRows(OpBuilder &builder, Value positions,
-                             ValueRange outputs, bool mayStream,
-                             VectorWriter writer) const {
+void TableElements::writeRows(OpBuilder &builder, Value positions,
+                              ValueRange outputs, bool mayStream,
+                              VectorWriter writer) const {
   Location loc = op->getLoc();
   SmallVector<Value> sizes = getLoopSizes(builder, op);
   auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
@@ -282,13 +282,13 @@ void TableEntries::writeRows(OpBuilder &builder, Value positions,
                });
 }
 
-void TableEntries::writeZipped(OpBuilder &builder, Value positions,
-                               Value output) const {
+void TableElements::writeZipped(OpBuilder &builder, Value positions,
+                                Value output) const {
   auto finish = [&](OpBuilder &b, Location l,
-                    const PositionTable::Entry &entry) -> SmallVector<Value> {
+                    const PositionTable::CosSin &cosSin) -> SmallVector<Value> {
     if (element.isBF16())
-      return {joinEntries(b, l, {entry.sin, entry.cos})};
-    return {round(b, l, zip(b, l, entry.sin, entry.cos))};
+      return {joinElements(b, l, {cosSin.sin, cosSin.cos})};
+    return {round(b, l, zip(b, l, cosSin.sin, cosSin.cos))};
   };
   auto write = [&](OpBuilder &b, Location l, ValueRange row, ValueRange loops,
                    Value pair, Access access) {
@@ -300,8 +300,8 @@ void TableEntries::writeZipped(OpBuilder &builder, Value positions,
   writeRows(builder, positions, output, /*mayStream=*/true, {finish, write});
 }
 
-void TableEntries::writeApart(OpBuilder &builder, Value positions, Place cos,
-                              Place sin) const {
+void TableElements::writeApart(OpBuilder &builder, Value positions, Place cos,
+                               Place sin) const {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   auto isAligned = [&](Place place) {
     return place.firstLane * bytes % target.vectorBytes == 0;
@@ -311,16 +311,16 @@ void TableEntries::writeApart(OpBuilder &builder, Value positions, Place cos,
     outputs.push_back(sin.memref);
   std::array<Place, 2> places{cos, sin};
   auto finish = [&](OpBuilder &b, Location l,
-                    const PositionTable::Entry &entry) -> SmallVector<Value> {
-    return {round(b, l, entry.cos), round(b, l, entry.sin)};
+                    const PositionTable::CosSin &cosSin) -> SmallVector<Value> {
+    return {round(b, l, cosSin.cos), round(b, l, cosSin.sin)};
   };
   auto write = [&](OpBuilder &b, Location l, ValueRange rows, ValueRange loops,
                    Value pair, Access access) {
-    for (auto [entries, place] : llvm::zip_equal(rows, places)) {
+    for (auto [elements, place] : llvm::zip_equal(rows, places)) {
       SmallVector<Value> at(loops);
       at.push_back(b.createOrFold<arith::AddIOp>(
           l, pair, arith::ConstantIndexOp::create(b, l, place.firstLane)));
-      storeRow(b, l, entries, place.memref, at, target, access);
+      storeRow(b, l, elements, place.memref, at, target, access);
     }
   };
   writeRows(builder, positions, outputs, isAligned(cos) && isAligned(sin),

@@ -1,4 +1,4 @@
-//===- TableEntries.h - rows of cos and sin in memory -----------*- C++ -*-===//
+//===- TableElements.h - rows of cos and sin in memory ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,13 +15,13 @@
 namespace mlir::posenc {
 
 /// Writes the cos and sin of positions as rows of a table.
-class TableEntries {
+class TableElements {
 public:
   /// `zipped` is whether a row has sin and cos of a pair side by side, rather
   /// than all of one before all of the other.
-  TableEntries(OpBuilder &builder, PositionalOpInterface op,
-               FrequenciesAttr frequencies, AxesAttr axes, Type elementType,
-               bool zipped, const VectorTarget &target);
+  TableElements(OpBuilder &builder, PositionalOpInterface op,
+                FrequenciesAttr frequencies, AxesAttr axes, Type elementType,
+                bool zipped, const VectorTarget &target);
 
   /// Writes the rows of all positions to `output`, sin before cos.
   void writeZipped(OpBuilder &builder, Value positions, Value output) const;
@@ -38,7 +38,7 @@ private:
   /// What is written of a vector of pairs, and how.
   struct VectorWriter {
     function_ref<SmallVector<Value>(OpBuilder &, Location,
-                                    const PositionTable::Entry &)>
+                                    const PositionTable::CosSin &)>
         finish;
     function_ref<void(OpBuilder &, Location, ValueRange finished,
                       ValueRange loops, Value pair, Access)>
@@ -60,7 +60,7 @@ private:
                  VectorWriter writer) const;
   void writeRows(OpBuilder &builder, Value positions, ValueRange outputs,
                  bool mayStream, VectorWriter writer) const;
-  Value round(OpBuilder &builder, Location loc, Value entries) const;
+  Value round(OpBuilder &builder, Location loc, Value elements) const;
   Value zip(OpBuilder &builder, Location loc, Value even, Value odd) const;
 
   PositionalOpInterface op;
