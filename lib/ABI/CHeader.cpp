@@ -17,13 +17,13 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// What the top of each header says, in parts; `LIB` is the prefix.
+/// Parts of the comment at the top of each header; `LIB` stands for the prefix.
 static constexpr llvm::StringLiteral kTitle =
     R"(/* Kernels of LIB, made by posenc VERSION.
  *
 )";
 
-/// Where there is code for CPUs.
+/// Used if the library has CPU code.
 static constexpr llvm::StringLiteral kCpuForms =
     R"( * A function f has two forms that do the same:
  * - LIB_f
@@ -194,8 +194,8 @@ static void printComment(raw_ostream &os, StringRef text) {
   }
 }
 
-/// Returns the text that says what a function computes, without anything that
-/// would end a comment of C.
+/// Returns the documentation of a function, without character sequences that
+/// would end a C comment.
 static std::string getDoc(FunctionOpInterface function) {
   auto doc = function->getAttrOfType<StringAttr>(PosencDialect::kDocAttrName);
   std::string text = doc ? doc.str() : "";
@@ -279,7 +279,7 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
        << "(...)\n *   bytes or more with any alignment, which no other call "
           "uses meanwhile\n";
   os << " */\n";
-  // No argument may hide what is ours.
+  // Argument names must not hide names of the header.
   llvm::StringSet<> names;
   for (ArgAttr arg :
        llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs()))

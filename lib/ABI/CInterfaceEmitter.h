@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel is called in three steps. An entry point puts its arguments into an
+// A kernel is called in three steps. An entry point writes its arguments to an
 // array of 64-bit words (CallLayout). The kernel support library
 // (runtime/kernel) checks them against a constant description, picks the
-// variant that the CPU can run, and hands chunks of the work to the threads.
-// For each chunk it calls the packed form of that variant, which unpacks the
-// words into memref descriptors.
+// variant that the CPU can run, and distributes the tasks among threads. For
+// each task it calls that variant through the packed calling convention: a
+// function that unpacks the words into memref descriptors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ namespace mlir::posenc {
 /// Emits the C interface into a module, at its end.
 class CInterfaceEmitter {
 public:
-  /// Of kernels that launch others on a GPU, there is one variant.
+  /// Functions that launch GPU kernels have a single variant.
   CInterfaceEmitter(ModuleOp module, StringRef prefix,
                     ArrayRef<uint64_t> cpuFeatures, bool isGpu)
       : module(module), builder(module.getBodyRegion()), prefix(prefix.str()),
@@ -39,11 +39,12 @@ public:
         i32(builder.getI32Type()), i64(builder.getI64Type()),
         nothing(LLVM::LLVMVoidType::get(module.getContext())) {}
 
-  /// Emits an error unless the function has the arguments that its signature
-  /// asks for and a name that entry points can have.
+  /// Emits an error unless the function's arguments match its signature and its
+  /// name is valid for entry points.
   LogicalResult check(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
 
-  /// Emits the packed form of a kernel, as this variant of it.
+  /// Emits the function with the packed calling convention for this variant of
+  /// a kernel.
   void emitPacked(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
                   unsigned variant);
 
@@ -61,7 +62,7 @@ public:
   /// a stream.
   void emitCudaEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `<prefix>_<function>_vulkan`, which takes DLPack tensors on a Vulkan
-  /// device and what launches kernels there.
+  /// device and the functions that launch kernels there.
   void emitVulkanEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI.
   void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
@@ -85,15 +86,15 @@ private:
   Value address(Location loc, StringRef symbol) {
     return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
   }
-  /// Begins an entry point that takes the arguments of the kernel, and `more`.
-  /// What The kernel support library gets of it: the description, the
-  /// arguments, room for the words of the call, and `more`.
+  /// Begins an entry point that takes the kernel's arguments and `more`.
+  /// Returns the arguments for the kernel support library: the description, the
+  /// arguments, a buffer for the words of the call, and `more`.
   SmallVector<Value> beginTensorEntry(LLVM::LLVMFuncOp kernel,
                                       const CallLayout &layout,
                                       StringRef symbol, ArrayRef<Type> more);
-  /// The types of the arguments of an entry point.
+  /// Returns the argument types of an entry point.
   SmallVector<Type> getArgumentTypes(const CallLayout &layout);
-  /// Arguments of an entry point as words.
+  /// Converts the arguments of an entry point to words.
   SmallVector<Value> createArgumentWords(Location loc, ValueRange arguments);
   /// An array on the stack that begins with these words.
   Value createArray(Location loc, int64_t size, ValueRange words);
@@ -104,15 +105,13 @@ private:
   std::string getSymbol(LLVM::LLVMFuncOp kernel, unsigned variant);
   /// The type of the kernel support library's `struct Kernel`.
   Type getKernelType();
-  /// Emits the constant that describes this variant, whose packed form is
-  /// given.
+  /// Emits the constant that describes this variant, given its packed function.
   void emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
                   LLVM::LLVMFuncOp packed);
   /// Creates an exported function, and goes there.
   Block *createEntry(StringRef name, ArrayRef<Type> types,
                      Type result = nullptr);
-  /// Calls a function of the kernel support library and returns what it
-  /// returns.
+  /// Calls a function of the kernel support library and returns its result.
   void finishEntry(Location loc, StringRef launch, ValueRange operands);
   Value getWordAddress(Location loc, Value words, int64_t number);
   Value loadWord(Location loc, Value words, int64_t number);

@@ -14,15 +14,15 @@
 
 namespace mlir::posenc {
 
-/// Where a call's 64-bit words hold what: the inputs and outputs (an address or
-/// a scalar each; f32 and f64 are their bits), then the sizes, then the terms
-/// that follow from them, then for each tensor its strides in elements for all
+/// The layout of a call's 64-bit words: the inputs and outputs (an address or a
+/// scalar each; f32 and f64 by their bits), then the sizes, then the terms
+/// derived from them, then for each tensor its strides in elements for all
 /// dimensions but the last, whose stride is 1; then the number of the phase,
-/// the address of the memory that was measured, of that which chunks share, and
-/// of the scratch of the first chunk, which some variants may not use.
+/// the address of the measured workspace, of the memory that tasks share, and
+/// of the scratch memory of the first task, which some variants do not use.
 class CallLayout {
 public:
-  /// `scratchBytes` are those of each buffer of a chunk's scratch.
+  /// `scratchBytes` has the bytes of each buffer in a task's scratch memory.
   CallLayout(AbiAttr abi, int64_t sharedBytes, ArrayRef<int64_t> scratchBytes);
 
   AbiAttr getAbi() const { return abi; }
@@ -49,11 +49,11 @@ public:
   int64_t getSharedWord() const { return numWords - kSharedWord; }
   int64_t getScratchWord() const { return numWords - kScratchWord; }
   int64_t getNumWords() const { return numWords; }
-  /// 0 if chunks share nothing.
+  /// 0 if tasks share no memory.
   int64_t getSharedBytes() const { return sharedBytes; }
   ArrayRef<int64_t> getScratchBytes() const { return scratchBytes; }
-  /// For each dimension of a tensor the word that holds its size, or -1 if the
-  /// size is static.
+  /// Returns for each dimension of a tensor the word that holds its size, or -1
+  /// if the size is static.
   SmallVector<int64_t> getDimWords(unsigned argument) const;
 
 private:

@@ -18,8 +18,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Says which entry point of the library has the name of the symbol, or could
-/// have.
+/// Reports the entry point that has, or could have, the name of a symbol.
 static LogicalResult reportCollision(SymbolOpInterface symbol,
                                      StringRef prefix) {
   StringRef name = symbol.getName();
@@ -49,8 +48,8 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
                << "', which is the name of the output";
 }
 
-/// Makes the functions of the input internal: they are reached through the
-/// entry points only, and must not take the name of one.
+/// Makes the functions of the input internal. They are called through entry
+/// points only, and must not have the name of one.
 static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
                                    bool hasDots) {
   for (Operation &op : *module.getBody()) {

@@ -1,5 +1,4 @@
-//===- EmitDescription.cpp - what the kernel support library knows of a kernel
-//-*- C++ -*-===//
+//===- EmitDescription.cpp - the description of a kernel ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -69,8 +68,8 @@ void CInterfaceEmitter::createVariants(LLVM::LLVMFuncOp kernel) {
   LLVM::ReturnOp::create(builder, loc, value);
 }
 
-/// Appends a polynomial as the kernel support library evaluates it: what to do
-/// and with what, operands first.
+/// Appends a polynomial in the postfix form that the kernel support library
+/// evaluates.
 static void addCode(SmallVector<int64_t> &code, AffineExpr expr,
                     const CallLayout &layout) {
   auto add = [&](auto &&self, AffineExpr expr) -> void {
@@ -112,7 +111,7 @@ static std::pair<std::string, bool> describe(AbiAttr abi,
     }
   };
   left = getRequired(left);
-  // What is named first is rather a size or scalar than what it is compared to.
+  // A size or scalar is named first, before the expression it is compared to.
   bool swaps = !isa<AffineSymbolExpr>(left) &&
                (isa<AffineSymbolExpr>(right) || isa<AffineConstantExpr>(left));
   if (swaps)

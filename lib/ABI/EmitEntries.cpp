@@ -145,7 +145,7 @@ void CInterfaceEmitter::emitPlainEntry(LLVM::LLVMFuncOp kernel,
   ArrayRef<BlockArgument> given =
       block->getArguments().drop_front(numArguments);
   for (int64_t size : sizes) {
-    // What follows from others, the kernel support library fills in.
+    // The kernel support library computes derived sizes.
     words.push_back(size == -1  ? Value(given.front())
                     : size < -1 ? constant(loc, -1)
                                 : words[size]);

@@ -118,7 +118,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     operands.append(
         {data, data, constant(loc, 0), constant(loc, size), constant(loc, 1)});
   };
-  // As LLVM knows of memory on the stack.
+  // Marks the buffer noalias and aligned, as an alloca is.
   auto addOwnBuffer = [&](Value address, int64_t size) {
     unsigned argument = operands.size() + 1;
     kernel.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -127,7 +127,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
                       builder.getI64IntegerAttr(64));
     addBuffer(address, size);
   };
-  // As large as the words of the call ask for, which nobody reads there.
+  // The size follows from the words of the call and is not read here.
   if (kernel->hasAttr(PosencDialect::kMeasuredAttrName))
     addOwnBuffer(loadWord(loc, words, layout.getMeasuredWord()), 0);
   if (int64_t bytes = layout.getSharedBytes()) // of f32
@@ -152,7 +152,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
               1);
   if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});
-  // In place of a chunk: kernels on a GPU are not split.
+  // GPU kernels are not divided into tasks; the launcher is passed instead.
   if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
     operands.push_back(entry->getArgument(1));
   LLVM::CallOp::create(builder, loc, kernel, operands);
@@ -161,8 +161,8 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   emitKernel(kernel, variant, packed);
 }
 
-/// How the number of chunks is chosen, as the kernel support library's
-/// kOneTask etc.
+/// Returns how the number of tasks is chosen: kOneTask etc. of the kernel
+/// support library.
 static int64_t getChunkedBy(LLVM::LLVMFuncOp kernel) {
   Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
   if (!chunked)
@@ -189,7 +189,8 @@ void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
   }
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
-  // Linked by name where entry points are; made internal when all are together.
+  // Entry points in another module refer to it by name; it becomes internal
+  // after linking.
   auto global = LLVM::GlobalOp::create(
       builder, loc, getKernelType(), /*isConstant=*/true,
       LLVM::Linkage::External, getSymbol(kernel, variant), Attribute());

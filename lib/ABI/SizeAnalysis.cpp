@@ -28,7 +28,8 @@ SizeAnalysis::SizeAnalysis(FunctionOpInterface function) : function(function) {
                           ? symbols.createSize(number, dim)
                           : SizeExpr(size));
   }
-  // Behind the sizes, which stand for scalars that are equal to them.
+  // Scalars come after sizes, so that a size represents the scalars that equal
+  // it.
   for (BlockArgument argument : function.getArguments())
     if (argument.getType().isIntOrIndex())
       integers[argument] = symbols.createScalar(argument.getArgNumber());
@@ -161,7 +162,7 @@ void SizeAnalysis::requireEqual(const SizeExpr &a, const SizeExpr &b,
     requirements.push_back(std::move(requirement));
     return;
   }
-  // Of a difference of two symbols, or of one and a constant, more is known.
+  // Differences of two symbols, or of a symbol and a constant, unify the two.
   SmallVector<unsigned> names = difference.getSymbols();
   int64_t divisor = difference.getDivisor();
   SizeExpr least = difference.divideBy(std::max<int64_t>(divisor, 1));
@@ -343,7 +344,8 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   if (difference == SizeExpr(0) && !isAssumed)
     return success();
   if (!symbols.isKnown(difference)) {
-    // Of what varies within a call, the bounds must hold.
+    // For values that vary within a call, the relation must hold for their
+    // bounds.
     if (kind == RelationKind::Equal) {
       for (const SizeExpr &side : {difference, SizeExpr(0) - difference})
         if (failed(finish({RelationKind::AtMost, side, 0, op, guards})))
@@ -356,7 +358,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
         symbols.findCondition(getDifferences(difference, guards));
     if (!condition)
       return finishUnknown(requirement);
-    // What is subtracted goes to the other side.
+    // Negative terms move to the other side.
     left = right = SizeExpr(0);
     for (const auto &[monomial, coefficient] : condition->getTerms()) {
       SizeExpr term(1);
@@ -402,7 +404,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
     return finishUnknown(requirement);
   if (left == right)
     return success();
-  // The simpler side is what messages begin with.
+  // Messages begin with the simpler side.
   if (kind == RelationKind::Equal && !left.getSymbol() && right.getSymbol())
     std::swap(left, right);
   if (seen.insert({kind, left, right}).second)
@@ -425,8 +427,8 @@ void SizeAnalysis::addGuard(const Guard &guard) {
   if (symbols.isNonNegative(guard.second - guard.first - SizeExpr(1)))
     return;
   guards.push_back(guard);
-  // What varies within a call may say more: where a < min(b, c), a < b, and
-  // where a < (c < d ? b : a), c < d.
+  // Derives further conditions: a < min(b, c) implies a < b, and a < (c < d ? b
+  // : a) implies c < d.
   SmallVector<Guard> worklist{guard};
   auto derive = [&](const SizeExpr &a, const SizeExpr &b) {
     worklist.push_back({a, b});
@@ -527,8 +529,8 @@ LogicalResult SizeAnalysis::visitCall(Operation *op) {
   return success();
 }
 
-/// Whether no tensor of the operation depends on a call in its shape. What is
-/// in memory already is checked by nobody.
+/// Whether all tensors of the operation have static shapes. Operations on
+/// memrefs are not checked.
 static bool hasStaticShapes(Operation *op) {
   auto isStatic = [](Type type) {
     auto tensor = dyn_cast<TensorType>(type);

@@ -21,9 +21,9 @@ using namespace mlir::posenc;
 static constexpr size_t kMaxTerms = 64;
 static constexpr size_t kMaxDegree = 8;
 static constexpr unsigned kMaxWeight = 256;
-/// What depends on the elements of tensors is never written to signatures.
+/// Expressions that depend on elements of tensors never appear in signatures.
 static constexpr unsigned kMaxUnknownWeight = 1 << 16;
-/// How many replacements a proof may take.
+/// The largest number of replacements in a proof.
 static constexpr unsigned kMaxSteps = 12;
 
 //===----------------------------------------------------------------------===//
@@ -179,7 +179,7 @@ bool SizeSymbols::isNonNegative(const SizeExpr &expr) const {
   });
 }
 
-/// The value of a term of constants, unless there is none.
+/// Folds a term of constants; nullopt if it has no value.
 static std::optional<int64_t> fold(TermKind kind, ArrayRef<int64_t> values) {
   switch (kind) {
   case TermKind::Value:
@@ -334,8 +334,8 @@ std::optional<unsigned> SizeSymbols::findVarying(const SizeExpr &expr) const {
   return last;
 }
 
-/// The factor of a symbol, and the rest of a polynomial; nothing if it has a
-/// power of the symbol.
+/// Splits a polynomial into the factor of a symbol and the rest; nullopt if it
+/// contains a higher power of the symbol.
 static std::optional<std::pair<SizeExpr, SizeExpr>>
 splitAt(const SizeExpr &expr, unsigned symbol) {
   SizeExpr factor, rest;
@@ -422,8 +422,8 @@ SizeSymbols::replace(const SizeExpr &expr, unsigned number) const {
   return result;
 }
 
-/// Terms come after what they are computed from, so that an unknown number can
-/// only be cancelled by what comes after it: the last one is replaced first.
+/// Terms have larger numbers than their operands, so an unknown can only cancel
+/// with later terms: the last one is replaced first.
 std::optional<unsigned> SizeSymbols::findUnknown(const SizeExpr &expr) const {
   std::optional<unsigned> last;
   for (unsigned symbol : expr.getSymbols())
@@ -490,7 +490,7 @@ std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
   std::optional<Replacement> bounds = replace(expr, *findUnknown(expr));
   if (!bounds)
     return conditions;
-  // What serves one of the bounds, or all of them.
+  // Conditions that prove one of the bounds, or all of them.
   std::optional<std::set<SizeExpr>> found;
   for (const SizeExpr &bound : bounds->exprs) {
     if (bounds->needsAll && isAtMostZero(bound, depth - 1))

@@ -46,7 +46,7 @@ static std::optional<SizeExpr> evaluate(Operation *op, const SizeExpr &left,
     return term(TermKind::Min, left, right);
   if (isa<arith::MaxSIOp>(op) || (isa<arith::MaxUIOp>(op) && areNonNegative))
     return term(TermKind::Max, left, right);
-  // What divides by elements of tensors is checked nowhere.
+  // Divisors that are elements of tensors are not checked.
   bool isDivision = isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp,
                         arith::CeilDivSIOp, arith::CeilDivUIOp, arith::RemSIOp,
                         arith::RemUIOp>(op);

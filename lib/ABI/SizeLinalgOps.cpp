@@ -68,7 +68,7 @@ static SmallVector<SizeExpr> getLoopSizes(linalg::LinalgOp op,
         known = size;
     }
   }
-  // The verifier wants a dimension for every loop.
+  // The verifier guarantees a dimension for every loop.
   return llvm::map_to_vector(sizes, [](const std::optional<SizeExpr> &size) {
     return size.value_or(SizeExpr(0));
   });

@@ -32,8 +32,7 @@ static void requireSymbols(PositionalOpInterface op, SizeAnalysis &analysis) {
   }
 }
 
-/// Requires what must hold of the elements of `indices`, which entry points
-/// look at.
+/// Requires a bound on the elements of `indices`, which entry points check.
 static LogicalResult
 requireIndices(Operation *op, StringRef name, BoundKind kind, Value indices,
                ArrayRef<SizeExpr> limit, SizeAnalysis &analysis,
@@ -74,8 +73,8 @@ static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
       symbols.createTerm(TermKind::Remainder, {queryHeads, divisor}), 0, op);
 }
 
-/// Whether the slices of lengths and of a block table have the same batch
-/// entry points, and the table's rows are whole.
+/// Whether the slices of lengths and of a block table select the same
+/// sequences, with whole rows of the table.
 static bool areSameEntries(tensor::ExtractSliceOp lengths,
                            tensor::ExtractSliceOp table) {
   auto isSame = [](ArrayRef<OpFoldResult> a, ArrayRef<OpFoldResult> b) {
@@ -100,7 +99,7 @@ static bool areSameEntries(tensor::ExtractSliceOp lengths,
 static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> key = analysis.getShape(op.getKey());
   Value table = op.getBlockTable();
-  SizeExpr slots = op.arePackedKeys() ? SizeExpr(0) : key[op.getKeyTokenDim()];
+  SizeExpr slots = op.hasRaggedKeys() ? SizeExpr(0) : key[op.getKeyTokenDim()];
   auto require = [&](StringRef name, BoundKind kind, Value indices,
                      ArrayRef<SizeExpr> limit,
                      std::optional<SizeExpr> each = {}, Value lengths = {}) {
@@ -113,7 +112,7 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
       limit.insert(limit.begin(), analysis.getShape(table)[1]);
     if (failed(require("lengths", BoundKind::Lengths, lengths, limit)))
       return failure();
-    // Of pages nobody else says how many keys these have.
+    // With pages, the number of keys follows from these tensors only.
     for (Value tensor : {op.getMask(), op.getKeyPositions()})
       if (table && tensor &&
           cast<ShapedType>(tensor.getType()).getShape().back() != 1 &&
@@ -147,8 +146,8 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
   return success();
 }
 
-/// Regions get the sequence, head, and places of a query and a key, which
-/// both exist.
+/// The arguments of regions are a sequence, a head, and the positions of an
+/// existing query and an existing key.
 static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> query = analysis.getShape(op.getQuery());
   SmallVector<SizeExpr> key = analysis.getShape(op.getKey());
@@ -156,12 +155,12 @@ static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
   SizeExpr keys = key[op.getKeyTokenDim()];
   if (op.getBlockTable())
     keys = keys * analysis.getShape(op.getBlockTable())[1];
-  bool isRagged = op.arePackedQueries() || op.arePackedKeys();
+  bool isRagged = op.hasRaggedQueries() || op.hasRaggedKeys();
   SizeExpr batch = !isRagged ? query[0]
                    : op.getLengths()
                        ? analysis.getShape(op.getLengths())[0]
                        : analysis.getShape(op.getCuSeqlens().front())[0] - 1;
-  // A query stands behind the others of its sequence, before the last key.
+  // Query positions end at the last key of their sequence.
   SizeExpr first =
       op.getLengths() || isRagged ? SizeExpr(1) - queries : keys - queries;
   SizeExpr trailing = op.getTrailingQueries()

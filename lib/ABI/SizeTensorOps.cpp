@@ -28,7 +28,7 @@ static SmallVector<SizeExpr> requireSlice(OpTy op, ArrayRef<SizeExpr> tensor,
     analysis.requireAtMost(0, offset, op);
     analysis.requireAtMost(0, size, op);
     analysis.requireAtMost(0, stride, op);
-    // The last element. Where there is none, nothing is read.
+    // The last element must be in bounds; an empty slice reads nothing.
     analysis.requireAtMost(offset + (size - 1) * stride + 1, whole, op);
   }
   return sizes;
@@ -118,7 +118,7 @@ static LogicalResult visit(tensor::ExpandShapeOp op, SizeAnalysis &analysis) {
   for (auto [size, group] :
        llvm::zip_equal(source, op.getReassociationIndices()))
     analysis.requireEqual(size, getProduct(sizes, group), op);
-  // Without a dimension there is one element.
+  // A tensor of rank 0 has one element.
   if (source.empty())
     for (const SizeExpr &size : sizes)
       analysis.requireEqual(size, 1, op);
@@ -239,8 +239,8 @@ static void requireElement(Operation *op, Value tensor, ValueRange indices,
   }
 }
 
-/// The input whose elements an index is, each of which is read; nothing if
-/// entry points cannot check them.
+/// Returns the input whose elements are used as this index; nullopt if entry
+/// points cannot check them.
 static std::optional<unsigned> findIndices(Value index,
                                            SizeAnalysis &analysis) {
   auto cast = index.getDefiningOp<arith::IndexCastOp>();
@@ -271,7 +271,8 @@ static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
     requireElement(op, op.getTensor(), op.getIndices(), analysis);
     return success();
   }
-  // There is an element to read; which one it is, no entry point knows.
+  // Requires that the tensor is not empty; entry points cannot check the index
+  // itself.
   for (auto [index, number, size] : llvm::zip_equal(
            op.getIndices(), indices, analysis.getShape(op.getTensor()))) {
     if (analysis.isCertain())

@@ -23,8 +23,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// As `getKernelMemRefType`, but anywhere in a buffer: a private function may
-/// get part of one.
+/// Like `getKernelMemRefType`, but with a dynamic offset: a private function
+/// may get a part of a buffer.
 static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
@@ -34,8 +34,9 @@ static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
                                                 ShapedType::kDynamic, strides));
 }
 
-/// A kernel that has memrefs already has those that its entry points describe;
-/// with other layouts it would read a strided tensor wrongly.
+/// Checks that the memrefs of a kernel, if it has any, have the layouts that
+/// its entry points describe. With other layouts it would read strided tensors
+/// wrongly.
 static LogicalResult checkLayouts(func::FuncOp function) {
   auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
   if (!abi)
@@ -53,8 +54,7 @@ static LogicalResult checkLayouts(func::FuncOp function) {
   return success();
 }
 
-/// Allocates a contiguous buffer, whatever layout callees ask for: no
-/// allocation has any other.
+/// Allocates a contiguous buffer, whatever layout the type has.
 static FailureOr<Value> allocate(OpBuilder &builder, Location loc,
                                  MemRefType type, ValueRange sizes,
                                  unsigned alignment) {

@@ -56,7 +56,8 @@ static int64_t findOverwritten(linalg::LinalgOp op, ArgAttr output,
   return -1;
 }
 
-/// The input that an output may be, if nothing else reads it; else -1.
+/// Returns the input whose memory an output may use, if nothing else reads it;
+/// else -1.
 static int64_t findPartner(Value value, ArgAttr output,
                            ArrayRef<ArgAttr> inputs) {
   auto result = dyn_cast<OpResult>(value);
@@ -99,8 +100,8 @@ static LogicalResult checkConstants(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-/// Gives operations that do not read their destination an empty one in place of
-/// an input, of which then only the shape is read.
+/// Replaces destinations that are inputs but not read by empty tensors. Only
+/// the shape of such an input is then used.
 static void detachUnreadInits(RewriterBase &rewriter, func::FuncOp function) {
   function.walk([&](DestinationStyleOpInterface dps) {
     for (OpOperand &init : dps.getDpsInitsMutable()) {
@@ -133,8 +134,8 @@ static bool isOnlyShapeRead(Value tensor) {
   });
 }
 
-/// The names of sizes, with an underscore behind each that an argument or
-/// another size has already.
+/// Returns the names of sizes; an underscore is appended to a name that an
+/// argument or another size has.
 static SmallVector<StringAttr> makeUnique(MLIRContext *context,
                                           ArrayRef<std::string> names,
                                           ArrayRef<ArgAttr> inputs,
@@ -151,9 +152,9 @@ static SmallVector<StringAttr> makeUnique(MLIRContext *context,
   return unique;
 }
 
-/// Keeps a read within its tensor, which has elements, whatever the indices
-/// are. Entry points refuse indices that they find in an input; this is for
-/// those that are computed, and for memory that is on a GPU.
+/// Clamps the indices of a read to its tensor, which is not empty. Entry points
+/// reject out-of-bounds indices in inputs; this covers indices that are
+/// computed, and inputs in GPU memory.
 static void clampIndices(tensor::ExtractOp read) {
   Location loc = read.getLoc();
   OpBuilder sizes(read.getContext()), builder(read);
@@ -177,8 +178,8 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
                                      func::ReturnOp terminator) {
   MLIRContext *context = function.getContext();
   auto emitError = [&] { return function.emitError(); };
-  // Types that C has no place for come first: of others than tensors, the
-  // analysis of sizes knows no operation.
+  // Types that the C interface does not support are rejected first, as the
+  // analysis of sizes handles operations on tensors only.
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
                                             function.getResultTypes())) {
     auto shaped = dyn_cast<ShapedType>(type);
@@ -291,14 +292,14 @@ static AbiAttr addShapeOnly(AbiAttr abi, func::FuncOp function) {
                       abi.getRelations());
 }
 
-/// Says in headers of what operations a function is made, unless the function
-/// says itself what it computes.
+/// Sets the function's documentation in headers to its operations, unless the
+/// function has its own.
 static void addDoc(func::FuncOp function) {
   if (function->hasAttr(PosencDialect::kDocAttrName))
     return;
   SmallVector<std::string> names;
   for (Operation &op : function.front().without_terminator()) {
-    // Shapes and checks are no part of what is computed.
+    // Ops on shapes and checks are not listed.
     if (!isa<PosencDialect, linalg::LinalgDialect>(op.getDialect()))
       continue;
     auto [dialect, mnemonic] = op.getName().getStringRef().split('.');
@@ -316,8 +317,8 @@ static void addDoc(func::FuncOp function) {
                     StringAttr::get(function.getContext(), doc + "."));
 }
 
-/// Lets the operation that produces `value` write to `destination` itself. What
-/// caches hold is copied there first.
+/// Makes the operation that produces `value` write to `destination` directly.
+/// The contents of caches are copied there first.
 static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   while (auto cast = value.getDefiningOp<tensor::CastOp>())
     value = cast.getSource();
@@ -342,9 +343,9 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   rewriter.modifyOpInPlace(dps, [&] { init->set(typed); });
 }
 
-/// Whether a function cannot have its scratch on the stack. That depends on its
-/// operations and on the limit of the module alone: whatever the target and the
-/// tuning, its C signature is the same.
+/// Whether a function needs a workspace, as its buffers do not fit on the
+/// stack. The answer depends on its operations and the module's limit only, so
+/// the C signature is the same for all targets and tunings.
 static bool needsWorkspace(func::FuncOp function) {
   auto limit =
       function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
@@ -441,8 +442,8 @@ struct CreateKernels final
       if (failed(createKernel(rewriter, function)))
         return signalPassFailure();
     }
-    // Entry points check what these do, of the functions that kernels call
-    // too.
+    // Entry points do these checks for the whole call, including the functions
+    // that a kernel calls.
     if (areNew)
       getOperation().walk(
           [&](cf::AssertOp assertion) { rewriter.eraseOp(assertion); });

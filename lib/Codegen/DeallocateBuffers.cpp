@@ -24,8 +24,9 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Whether the function frees nothing and allocates, itself or in a call, or
-/// returns memory, which callers free: what is not its own it has to copy.
+/// Whether the function needs deallocations: it has none, and it allocates
+/// memory, itself or in a call, or returns memory. Callers free returned
+/// memory, so memory that the function does not own must be copied first.
 static bool needsDeallocation(func::FuncOp function) {
   if (function.isExternal())
     return false;

@@ -45,7 +45,7 @@ static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
                 b.compare(arith::CmpFPredicate::OLT, size, b.infinity()));
 }
 
-/// Computes in f32 what is of f16 or bf16, and rounds the results once.
+/// Computes operations on f16 or bf16 in f32 and rounds the results once.
 static void widen(Operation *op) {
   if (llvm::none_of(op->getOperandTypes(), isNarrowFloat) &&
       llvm::none_of(op->getResultTypes(), isNarrowFloat))
@@ -73,14 +73,15 @@ static void widen(Operation *op) {
 }
 
 namespace {
-/// The operands of an operation of f32 or f64 and what its results are made of.
+/// The expansion of one operation on f32 or f64.
 class Expansion {
 public:
   Expansion(OpBuilder &builder, Operation *op, bool hasAVX512)
       : builder(builder), op(op),
         native(builder, op->getLoc(), op->getOperand(0), hasAVX512) {}
 
-  /// Results in the type of the operands; nothing for an instruction.
+  /// Emits the expansion. Returns results of the operands' type, or nullopt if
+  /// the operation stays, as it is an instruction.
   std::optional<SmallVector<Value>> emit();
 
 private:
@@ -235,8 +236,8 @@ std::optional<SmallVector<Value>> Expansion::emit() {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Functions are as accurate as they are without fast-math flags. Of
-/// arithmetic, what makes sums and products faster stays.
+/// Removes the fast-math flags of functions, whose accuracy is guaranteed, and
+/// keeps those of sums and products.
 static void dropFastMath(Operation *op) {
   auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
   if (!flagged || !flagged.getFastMathFlagsAttr())
@@ -285,7 +286,7 @@ struct ExpandMath final
     for (Operation *op : functions) {
       OpBuilder builder(op);
       if (auto isNormal = dyn_cast<math::IsNormalOp>(op)) {
-        // Not widened: a subnormal f16 is a normal f32.
+        // isnormal is not widened: a subnormal f16 is a normal f32.
         op->getResult(0).replaceAllUsesWith(emitIsNormal(builder, isNormal));
         op->erase();
         continue;

@@ -16,10 +16,10 @@ namespace mlir::posenc {
 /// The size of a memref's dimension, a constant where it is static.
 Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
 
-/// How many bytes an element of a memref has.
+/// Returns the bytes of an element of a memref.
 int64_t getElementBytes(Value memref);
 
-/// Whether two memrefs begin at different places, be they of one buffer.
+/// Emits an i1: whether two memrefs start at different addresses.
 Value areDifferentPlaces(OpBuilder &builder, Location loc, Value a, Value b);
 
 /// The sizes of the loops of a positional operation on memrefs.

@@ -21,12 +21,13 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Compiling so many loops of a block together takes no longer than one by one.
+/// Compiling up to this number of loops in one function takes no longer than
+/// one by one.
 static constexpr size_t kMaxLoops = 8;
 
 namespace {
-/// A loop and, before it, what nothing else uses: memory on the stack and what
-/// is stored there first.
+/// A loop, preceded by operations that only it uses: allocas and the initial
+/// stores to them.
 using Part = SmallVector<Operation *>;
 } // namespace
 
@@ -39,8 +40,8 @@ static bool isLoop(Operation &op) {
                                   }).wasInterrupted());
 }
 
-/// The only loop of the block that uses the memory, which nothing else of the
-/// block does but stores before it. `stores` is what these are.
+/// Returns the only loop of the block that uses the memory, or null. The
+/// block's other uses are stores before it, which are added to `stores`.
 static Operation *getOnlyLoop(memref::AllocaOp alloca, Part &stores) {
   Operation *loop = nullptr;
   for (Operation *user : alloca->getUsers()) {
@@ -86,7 +87,7 @@ static SmallVector<Part> findParts(Block &block) {
   return parts;
 }
 
-/// Moves a part into a new function behind `next` and calls it. Constants are
+/// Moves a part to a new function after `next` and calls it. Constants are
 /// cloned; other values from outside become arguments.
 static void outline(IRRewriter &rewriter, const Part &part,
                     func::FuncOp function, Block::iterator next,

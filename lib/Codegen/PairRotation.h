@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The arithmetic of a rotation, for CPUs and GPUs: a linalg.generic on views of
-// a few lanes, which posenc-vectorize-tiles turns into vectors.
+// a few lanes, which posenc-vectorize-tiles converts to vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@
 
 namespace mlir::posenc {
 
-/// A view of `count` elements of the last dimension of a memref, from the one
-/// at `indices` on, each `stride` elements behind the one before.
+/// Creates a view of `count` elements of the last dimension of a memref, from
+/// `indices` on, at a distance of `stride` elements.
 Value createLanes(OpBuilder &builder, Location loc, Value memref,
                   ValueRange indices, int64_t count, int64_t stride);
 

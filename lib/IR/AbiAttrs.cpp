@@ -95,7 +95,7 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// Whether the entry points read elements of an input to check a bound.
+/// Whether entry points read elements of the input to check the bound.
 static bool readsElements(BoundAttr bound, int64_t input) {
   bool readsInput = bound.getKind() != BoundKind::Heads;
   return (readsInput && bound.getInput() == input) ||

@@ -42,9 +42,9 @@ Value mlir::posenc::cloneScalarRegion(OpBuilder &builder, Region &region,
       cast<YieldOp>(block.getTerminator()).getValue());
 }
 
-/// Adds to a region, or makes it: `build` gets its arguments, of which a score
-/// is replaced by what the region yielded. `combine` puts the old and the new
-/// value together.
+/// Extends a region, or creates it. `build` gets the region's arguments; the
+/// score argument is the value that the region yielded before. `combine` joins
+/// the old and the new value.
 static void
 extendRegion(OpBuilder &builder, Location loc, Region &region,
              ArrayRef<Type> types, bool hasScore, BuildScalar build,

@@ -43,7 +43,8 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
   if (!type)
     return {};
   bool isPaged = static_cast<bool>(getBlockTable());
-  // Operands are told apart by their place: one value may be several.
+  // Operands are identified by their index, as one value may be several
+  // operands.
   auto is = [&](OperandRange group) {
     return !group.empty() && operandNumber >= group.getBeginOperandIndex() &&
            operandNumber < group.getBeginOperandIndex() + group.size();
@@ -51,24 +52,24 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
   SmallVector<int64_t> symbols(type.getRank(), Own);
   SmallVector<int64_t> output =
       getHeadSymbols(Batch, Queries, QueryHeads, ValueDim, getQueryLayout(),
-                     arePackedQueries());
+                     hasRaggedQueries());
   auto getKeySymbols = [&](Size dim) {
     return getHeadSymbols(isPaged ? Pages : Batch, isPaged ? PageSlots : Keys,
-                          KeyHeads, dim, getKeyLayout(), arePackedKeys());
+                          KeyHeads, dim, getKeyLayout(), hasRaggedKeys());
   };
   if (is(getODSOperands(0)))
     symbols = getHeadSymbols(Batch, Queries, QueryHeads, Dim, getQueryLayout(),
-                             arePackedQueries());
+                             hasRaggedQueries());
   else if (is(getODSOperands(1)))
     symbols = getKeySymbols(Dim);
   else if (is(getODSOperands(2)))
     symbols = getKeySymbols(ValueDim);
   else if (is(getODSOperands(3)))
     symbols = ::getPositionSymbols(Queries, getQueryRotationAttr(),
-                                   arePackedQueries());
+                                   hasRaggedQueries());
   else if (is(getODSOperands(4)))
     symbols = ::getPositionSymbols(isPaged ? Own : Keys, getKeyRotationAttr(),
-                                   arePackedKeys());
+                                   hasRaggedKeys());
   else if (is(getODSOperands(5)))
     symbols = {normsAllQueryHeads() ? Own : Dim};
   else if (is(getODSOperands(6)))
@@ -85,7 +86,7 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
     symbols = {QueryHeads};
   else if (is(getODSOperands(12)) || is(getODSOperands(13)))
     symbols = getScaleSymbols(isPaged ? Pages : Batch, KeyHeads,
-                              isPaged ? PageSlots : Keys, arePackedKeys());
+                              isPaged ? PageSlots : Keys, hasRaggedKeys());
   else if (operandNumber == getInits().getBeginOperandIndex())
     symbols = output;
   else
@@ -113,8 +114,8 @@ double AttentionOp::getNormWeightOffset() {
   return getNormOffset() ? getNormOffset()->convertToDouble() : 0;
 }
 
-/// Whether there are as many weights as channels in all heads of a token. One
-/// head is all heads, whichever way it is read.
+/// Whether the norm has a weight for each channel of all heads of a token. With
+/// one head both readings agree.
 static bool normsAllHeads(Value norm, Value heads, unsigned headDim) {
   if (!norm)
     return false;
@@ -139,19 +140,19 @@ bool AttentionOp::normsAllKeyHeads() {
 }
 
 unsigned AttentionOp::getQueryHeadDim() {
-  return getHeadDimension(getQueryLayout(), arePackedQueries());
+  return getHeadDimension(getQueryLayout(), hasRaggedQueries());
 }
 
 unsigned AttentionOp::getQueryTokenDim() {
-  return getTokenDimension(getQueryLayout(), arePackedQueries());
+  return getTokenDimension(getQueryLayout(), hasRaggedQueries());
 }
 
 unsigned AttentionOp::getKeyHeadDim() {
-  return getHeadDimension(getKeyLayout(), arePackedKeys());
+  return getHeadDimension(getKeyLayout(), hasRaggedKeys());
 }
 
 unsigned AttentionOp::getKeyTokenDim() {
-  return getTokenDimension(getKeyLayout(), arePackedKeys());
+  return getTokenDimension(getKeyLayout(), hasRaggedKeys());
 }
 
 void AttentionOp::getAsmBlockArgumentNames(Region &region,
@@ -163,7 +164,7 @@ void AttentionOp::getAsmBlockArgumentNames(Region &region,
 // Verification
 //===----------------------------------------------------------------------===//
 
-/// How many operands there are, of which types and ranks.
+/// Verifies the number, types and ranks of operands.
 static LogicalResult verifyOperands(AttentionOp op) {
   // The generic form says how many operands there are of each kind.
   for (unsigned group : {0, 1, 2})
@@ -191,8 +192,8 @@ static LogicalResult verifyOperands(AttentionOp op) {
                               "attn_c19")))
     return failure();
 
-  int64_t queryRank = op.arePackedQueries() ? 3 : 4;
-  int64_t keyRank = op.arePackedKeys() ? 3 : 4;
+  int64_t queryRank = op.hasRaggedQueries() ? 3 : 4;
+  int64_t keyRank = op.hasRaggedKeys() ? 3 : 4;
   StringRef c3 = "attn_c3";
   if (failed(
           verifyHeads(op, "query", op.getQuery().getType(), queryRank, c3)) ||
@@ -226,12 +227,12 @@ static LogicalResult verifyGroups(AttentionOp op) {
   if (Value lengths = op.getLengths())
     if (failed(verifyRank(op, "lengths", lengths.getType(), 1, "attn_c9")))
       return failure();
-  if (op.getBlockTable() && op.arePackedKeys())
+  if (op.getBlockTable() && op.hasRaggedKeys())
     return op.emitOpError() << "keys are packed and paged (attn_c10)";
   bool needsLengths = op.getBlockTable() || op.getCuSeqlens().size() == 1;
   if (needsLengths && !op.getLengths())
     return op.emitOpError() << "expected lengths of the keys (attn_c9)";
-  if (op.arePackedKeys() && op.getLengths())
+  if (op.hasRaggedKeys() && op.getLengths())
     return op.emitOpError()
            << "packed keys have their lengths in cu_seqlens (attn_c9)";
   if (Value table = op.getBlockTable())
@@ -240,10 +241,10 @@ static LogicalResult verifyGroups(AttentionOp op) {
   if (Value mask = op.getMask()) {
     if (failed(verifyRank(op, "mask", mask.getType(), 4, "attn_c11")))
       return failure();
-    if (op.arePackedQueries())
+    if (op.hasRaggedQueries())
       return op.emitOpError() << "packed queries have no mask (attn_c11)";
   }
-  if (op.getTrailingQueries() && op.arePackedQueries())
+  if (op.getTrailingQueries() && op.hasRaggedQueries())
     return op.emitOpError() << "packed queries are not followed by others: "
                                "trailing_queries has no meaning (attn_c21)";
   if (Value sinks = op.getSinks())
@@ -301,11 +302,11 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyOperands(*this)) || failed(verifyGroups(*this)) ||
       failed(verifyHeadRotation(*this, "queries", getQuery().getType(),
                                 getQueryRotationAttr(), getQueryPositions(),
-                                arePackedQueries() ? 1 : 2, "attn_c6",
+                                hasRaggedQueries() ? 1 : 2, "attn_c6",
                                 "attn_c7")) ||
       failed(verifyHeadRotation(
           *this, "keys", getKey().getType(), getKeyRotationAttr(),
-          getKeyPositions(), arePackedKeys() ? 1 : 2, "attn_c6", "attn_c7")) ||
+          getKeyPositions(), hasRaggedKeys() ? 1 : 2, "attn_c6", "attn_c7")) ||
       failed(verifySizes(*this)))
     return failure();
   if (failed(verifyScaleAndWindow(*this, getScaleAttr(), getWindowLeftAttr(),

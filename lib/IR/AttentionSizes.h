@@ -13,7 +13,7 @@
 
 namespace mlir::posenc::attention {
 
-/// The sizes that dimensions of operands share: symbols of
+/// Symbols of sizes that dimensions of operands share; see
 /// `AttentionOp::getDimSymbols`.
 enum Size : int64_t {
   Own = -1,

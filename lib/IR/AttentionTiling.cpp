@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loops are sequences, query heads and queries; ragged queries have no
-// slices of one sequence, so that only their heads are a loop. A tile is
-// attention with slices of the operands: all keys, the key heads of its query
-// heads, and the number of queries that follow it, which says where its own
-// stand.
+// The loops are sequences, query heads and queries. A slice of ragged queries
+// is not a sequence, so only their heads are a loop. A tile is an attention op
+// on slices of the operands: all keys, the key heads of its query heads, and
+// the number of queries after the tile, which determines its query positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +32,7 @@ using namespace mlir::posenc::attention;
 static ArrayRef<Size> getLoops(AttentionOp op) {
   static constexpr Size all[] = {Batch, QueryHeads, Queries};
   static constexpr Size ragged[] = {QueryHeads};
-  if (op.arePackedQueries())
+  if (op.hasRaggedQueries())
     return ragged;
   return all;
 }
@@ -128,7 +127,7 @@ struct HeadRange {
 };
 } // namespace
 
-/// The key heads of a tile of query heads; nothing if they are not known.
+/// Returns the key heads of a tile of query heads; failure if they are unknown.
 static FailureOr<HeadRange> findKeyHeads(AttentionOp op, OpBuilder &builder,
                                          OpFoldResult offset,
                                          OpFoldResult size) {
@@ -166,7 +165,8 @@ static void shiftArgument(OpBuilder &builder, Location loc, Region &region,
     return;
   OpBuilder::InsertionGuard guard(builder);
   Value argument = region.getArgument(number);
-  // In front of the operation: a constant that several regions need.
+  // Constants are created before the operation, as several regions may need
+  // them.
   builder.setInsertionPoint(region.getParentOp());
   Value first = getValueOrCreateConstantIndexOp(builder, loc, offset);
   builder.setInsertionPointToStart(&region.front());
@@ -244,7 +244,7 @@ AttentionOp::getTiledImplementation(OpBuilder &builder,
     tiled.getTrailingQueriesMutable().assign(
         getValueOrCreateConstantIndexOp(builder, getLoc(), trailing));
   }
-  // Regions get the sequence and the head, behind the score.
+  // The sequence and the head are region arguments after the score.
   int64_t batch = findLoop(*this, Batch);
   for (auto [region, begin] :
        {std::pair(&tiled.getScore(), 1u), {&tiled.getWhere(), 0u}}) {

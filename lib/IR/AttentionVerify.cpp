@@ -94,7 +94,7 @@ unsigned mlir::posenc::getTokenDimension(HeadLayout layout, bool isPacked) {
   return (layout == HeadLayout::TokenMajor ? 1 : 2) - (isPacked ? 1 : 0);
 }
 
-/// Why an operation may not be in the region, or nothing.
+/// Returns why an operation is not allowed in the region; empty if it is.
 static StringRef findFault(Operation &op) {
   if (op.getNumRegions() != 0)
     return "has a region";

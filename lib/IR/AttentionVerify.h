@@ -35,8 +35,8 @@ void dropUnitSymbols(ShapedType type, SmallVectorImpl<int64_t> &symbols);
 SmallVector<Type> getScoreArguments(Type query);
 SmallVector<Type> getWhereArguments(MLIRContext *context);
 
-/// Symbols of a tensor of heads, `(batch, tokens, heads, dim)` in its layout;
-/// packed tokens have no batch.
+/// Returns the symbols of a tensor of heads, `(batch, tokens, heads, dim)` in
+/// the order of its layout; ragged tensors have no batch.
 SmallVector<int64_t> getHeadSymbols(int64_t batch, int64_t tokens,
                                     int64_t heads, int64_t dim,
                                     HeadLayout layout, bool isPacked);

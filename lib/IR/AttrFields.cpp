@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A hexadecimal literal has its bits, as everywhere in MLIR, which prints so
-/// what is not finite.
+/// A hexadecimal literal gives the bits, as in all of MLIR, which prints
+/// infinities and NaNs this way.
 ParseResult mlir::posenc::parseReal(AsmParser &parser, double &value) {
   SMLoc loc = parser.getCurrentLocation();
   // No method of the parser asks which kind of literal comes next without an

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Scaling rules have many optional numbers. ODS can print neither a real
-// without its type nor a default, so these attributes share this reader and
-// writer of `<key = value, ...>` in any order.
+// Scaling rules have many optional numbers. ODS supports neither floats without
+// a type nor omitted defaults, so these attributes share this parser and
+// printer of `<key = value, ...>`, in any order.
 //
 //===----------------------------------------------------------------------===//
 

@@ -48,7 +48,8 @@ SmallVector<PairFrequency>
 mlir::posenc::computePairFrequencies(FrequenciesAttr frequencies,
                                      AxesAttr axes) {
   SmallVector<PairFrequency> result;
-  // A list of frequencies has a frequency for each pair: nothing restarts.
+  // An explicit list has a frequency for each pair, so frequencies do not
+  // restart for each axis.
   if (axes && axes.getLayout() == AxisLayout::Axial &&
       !isa_and_nonnull<ExplicitScalingAttr>(frequencies.getScaling())) {
     for (auto [axis, section] : llvm::enumerate(axes.getSections()))

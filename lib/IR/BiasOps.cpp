@@ -79,7 +79,7 @@ static APInt power(APInt base, uint64_t exponent) {
   return result;
 }
 
-/// The least integer `t` with `t^k >= far^m * near^(k-m)`.
+/// Returns the smallest integer `t` with `t^k >= far^m * near^(k-m)`.
 static int64_t getThreshold(int64_t near, int64_t far, int64_t k, int64_t m) {
   BigFloat root = BigFloat(near) * pow(BigFloat(far) / BigFloat(near),
                                        BigFloat(m) / BigFloat(k));
@@ -87,8 +87,8 @@ static int64_t getThreshold(int64_t near, int64_t far, int64_t k, int64_t m) {
   BigFloat difference = root - nearest, margin(0x1p-64);
   if (difference > margin || BigFloat(0.0) - difference > margin)
     return static_cast<int64_t>(ceil(root).toDouble());
-  // So near to an integer only the integers themselves tell. Squaring in
-  // power() overflows where the product no longer takes part.
+  // Near an integer the comparison is done in integers. An overflow in power()
+  // occurs only in a factor that is no longer used.
   int64_t t = static_cast<int64_t>(nearest.toDouble());
   unsigned width = 32 * (k + 1);
   auto wide = [&](int64_t value) { return APInt(width, value); };
@@ -97,7 +97,7 @@ static int64_t getThreshold(int64_t near, int64_t far, int64_t k, int64_t m) {
   return reaches ? t : t + 1;
 }
 
-/// The least distance of a bucket.
+/// Returns the smallest relative position of a bucket.
 static int64_t getThreshold(T5BucketOp op, int64_t bucket) {
   int64_t n = op.getNumBuckets(), exact = n / 2;
   return bucket <= exact ? bucket
@@ -138,7 +138,7 @@ OpFoldResult T5BucketOp::fold(FoldAdaptor adaptor) {
     distance = std::abs(*relative);
     bucket = *relative > 0 ? getNumBuckets() : 0;
   }
-  // Few of the thresholds, each of which is a power.
+  // Bisection evaluates few of the thresholds, as each takes a power.
   auto buckets = llvm::seq<int64_t>(1, getNumBuckets());
   auto end = llvm::partition_point(buckets, [&](int64_t number) {
     return getThreshold(*this, number) <= distance;

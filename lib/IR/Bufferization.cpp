@@ -26,9 +26,9 @@ static bool hasContiguousRows(Value buffer) {
 
 namespace {
 
-/// The buffers of an operation. One whose last dimension is not contiguous, as
-/// that of a slice with a stride, has a contiguous copy in its place: a
-/// destination is copied back behind the operation.
+/// The buffers of an operation. A buffer whose last dimension is not
+/// contiguous, such as a slice with a stride, is replaced by a contiguous copy;
+/// a destination is copied back after the operation.
 class ContiguousBuffers {
 public:
   ContiguousBuffers(RewriterBase &rewriter, Location loc,
@@ -61,7 +61,7 @@ private:
   const BufferizationOptions &options;
 };
 
-/// Only operations whose interface says so read what destinations hold.
+/// Destinations are read only if the operation's interface says so.
 template <typename OpTy>
 struct PosencBufferization
     : DstBufferizableOpInterfaceExternalModel<PosencBufferization<OpTy>, OpTy> {
@@ -71,9 +71,9 @@ struct PosencBufferization
            !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
   }
 
-  /// A rotated tensor may take the place of its input, though of no other:
-  /// both lanes of a pair are read before either is written, but one tensor
-  /// may be rotated before the next is read.
+  /// A rotated tensor may be written over its own input, but not over another
+  /// one: both lanes of a pair are read before either is written, but one
+  /// tensor may be rotated before the next is read.
   bool bufferizesToElementwiseAccess(Operation *op, const AnalysisState &,
                                      ArrayRef<OpOperand *> operands) const {
     if (!isa<RotateOp, RopeOp>(op))

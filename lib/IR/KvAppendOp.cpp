@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// The sizes that dimensions of operands share.
+/// Symbols of sizes that dimensions of operands share.
 enum Size : int64_t {
   Own = -1,
   Batch,
@@ -33,7 +33,7 @@ int64_t KvAppendOp::getNumLoops() { return 0; }
 SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
   auto type =
       cast<ShapedType>(getOperation()->getOperand(operandNumber).getType());
-  // With lengths each sequence has its sequence of the cache.
+  // With lengths, sequence i of the rows belongs to sequence i of the cache.
   int64_t sequences = getLengths() ? Batch : CacheEntries;
   auto is = [&](unsigned group) {
     OperandRange range = getODSOperands(group);

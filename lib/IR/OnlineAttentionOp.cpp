@@ -14,12 +14,13 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// The sizes that dimensions of operands share; the first are the loops.
+/// Symbols of sizes that dimensions of operands share; the first ones are
+/// loops.
 enum Size : int64_t { Own = -1, Heads, Queries, Keys, Dim, ValueDim };
 } // namespace
 
-// Heads, queries and keys are loops of the tiling interface alone: none is a
-// loop over positions.
+// Heads, queries and keys are loops of the tiling interface only; there are no
+// loops over positions.
 int64_t OnlineAttentionOp::getNumLoops() { return 0; }
 
 SmallVector<int64_t> OnlineAttentionOp::getDimSymbols(unsigned operandNumber) {

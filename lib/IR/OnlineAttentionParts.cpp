@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Parts of the keys have partial results of their own, which the rule of the
-// online softmax merges (Flash-Decoding): of results (acc, max, sum) with the
-// largest of the maxima, M, the sums are those of exp(max - M) * sum and the
-// accumulators those of exp(max - M) * acc. Partial results have the number of
-// the part as their first dimension.
+// KV splits (Flash-Decoding). Each split of the keys has a partial result (m,
+// l, acc). With M, the largest m, the merged sum is the sum of exp(m - M) * l
+// and the merged accumulator the sum of exp(m - M) * acc. Partial results have
+// the split as their first dimension.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +29,7 @@ using namespace mlir::posenc;
 /// The loop over keys.
 static constexpr unsigned kKeyLoop = 2;
 
-/// Whether parts can be made of these loops: each has results of its own.
+/// Whether these loops can be split into partial results.
 static bool isSplitOfKeys(ReductionTilingStrategy strategy,
                           const llvm::SetVector<unsigned> &reductionDims,
                           ArrayRef<OpFoldResult> ivs) {
@@ -96,7 +95,7 @@ FailureOr<TilingResult> OnlineAttentionOp::tileToPartialReduction(
                                             splitReductionIvs, first, count)))
       return failure();
     SmallVector<OpFoldResult> strides(first.size(), builder.getIndexAttr(1));
-    // Without the dimension of parts.
+    // The shape without the dimension of splits.
     SmallVector<int64_t> shape;
     for (OpFoldResult size : llvm::drop_begin(count))
       shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
@@ -129,7 +128,7 @@ FailureOr<MergeResult> OnlineAttentionOp::mergeReductions(
   if (partial.size() != getInits().size())
     return failure();
   MergeResult result;
-  // Loops are parts, unless these are no loop, then heads, queries, and lanes.
+  // Loops: splits (if `hasParts`), heads, queries, and lanes.
   auto create = [&](ValueRange inputs, Value init, bool hasParts,
                     function_ref<Value(OpBuilder &, ValueRange)> body) {
     int64_t rank = cast<RankedTensorType>(init.getType()).getRank();
@@ -163,7 +162,7 @@ FailureOr<MergeResult> OnlineAttentionOp::mergeReductions(
              });
   for (auto [init, parts] :
        {std::pair(getInits()[0], partial[0]), {getInits()[2], partial[2]}}) {
-    // What was there before is one more part.
+    // The previous state counts as one more split.
     Value sum = create({oldMax, max}, init, /*hasParts=*/false,
                        [&](OpBuilder &b, ValueRange args) -> Value {
                          Value factor = createFactor(b, loc, args[0], args[1]);

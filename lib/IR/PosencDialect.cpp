@@ -27,7 +27,7 @@ using namespace mlir::posenc;
 #include "posenc/IR/PosencAttrs.cpp.inc"
 
 namespace {
-/// Long attributes that several operations share are printed once.
+/// Prints long attributes that several operations share as aliases.
 struct PosencAsmInterface : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
 

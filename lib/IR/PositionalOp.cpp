@@ -270,8 +270,8 @@ FailureOr<TilingResult> mlir::posenc::detail::generateResultTileValue(
       getTiledImplementation(op, builder, domainOffsets, domainSizes);
   if (failed(tile))
     return failure();
-  // A dynamic dimension that is no loop is computed whole, which may be more
-  // than was asked for.
+  // A dynamic dimension that is not a loop is computed whole, which may exceed
+  // the requested tile.
   Value value = tile->tiledValues[resultNumber];
   auto dps = cast<DestinationStyleOpInterface>(op);
   OpOperand *init = dps.getTiedOpOperand(op->getResult(resultNumber));

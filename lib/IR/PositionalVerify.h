@@ -22,8 +22,8 @@ SmallVector<int64_t> getPositionSymbols(Type positions, AxesAttr axes);
 /// Symbols of tables: the loops in order, then the elements.
 SmallVector<int64_t> getTableSymbols(Type table);
 
-/// Symbols of tensor `index` that is indexed by loop `k` in dimension
-/// `dims[k]`; its other dimensions are shared with its destination only.
+/// Returns the symbols of tensor `index`, whose dimension `dims[k]` is loop
+/// `k`; its other dimensions are shared with its destination only.
 SmallVector<int64_t> getRotatedSymbols(Type type, ArrayRef<int64_t> dims,
                                        int64_t index);
 

@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether both ropes differ in nothing but tensors, positions and direction.
+/// Whether both ropes are equal except for tensors, positions and direction.
 static bool haveSameMeaning(RopeOp a, RopeOp b) {
   return a.getPairing() == b.getPairing() &&
          a.getFrequencies() == b.getFrequencies() &&
@@ -38,7 +38,7 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
       TypeRange(getInputs()) != getResultTypes())
     return failure();
   auto replaceBy = [&](OperandRange values) -> LogicalResult {
-    // In a graph region it may be its own input.
+    // In a graph region the op may be its own operand.
     if (llvm::any_of(values, [&](Value value) {
           return value.getDefiningOp() == getOperation();
         }))
@@ -74,7 +74,7 @@ struct ComposeRopes : OpRewritePattern<RopeOp> {
       return rewriter.notifyMatchFailure(op, "not a rope of a like rope");
     if (!op.getFrequencies().hasUnitAttentionFactor())
       return rewriter.notifyMatchFailure(op, "attention factor is not 1");
-    // Another user still needs the inner rotation: nothing would be saved.
+    // With another user the inner rotation remains, so nothing would be saved.
     if (!llvm::all_of(producer->getUsers(),
                       [&](Operation *user) { return user == op; }))
       return rewriter.notifyMatchFailure(op, "inner rope has other users");

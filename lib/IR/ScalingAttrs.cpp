@@ -26,8 +26,8 @@ static bool isPositive(FloatAttr value) {
                     toDouble(value) > 0);
 }
 
-/// Bases and factors divide: below this, frequencies would be so great that
-/// the bits which they are computed to do not reach behind the point any more.
+/// Bases and factors are divisors. Below this limit, frequencies would be so
+/// large that their computed bits no longer include the fraction of a turn.
 static constexpr double kSmallestDivisor = 0x1p-64;
 
 static LogicalResult verifyDivisor(EmitError emitError, FloatAttr value,
@@ -270,7 +270,8 @@ LogicalResult YarnScalingAttr::verifyFor(EmitError emitError, int64_t,
 SmallVector<BigFloat>
 YarnScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
   BigFloat original(toDouble(getOriginalMaxPosition()));
-  // The pair that makes `rotations` turns over the original context.
+  // The index of the pair that makes `rotations` turns within the original
+  // context.
   auto correction = [&](FloatAttr rotations) {
     return BigFloat(dim) *
            log(original / (BigFloat(2.0) * BigFloat::pi() *

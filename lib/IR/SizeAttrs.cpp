@@ -11,12 +11,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// As in the kernel support library, which has as much room for sums and
-/// factors.
+/// Equals the limit of the kernel support library's evaluation stack.
 static constexpr int kMaxDepth = 100;
 
-/// Whether the expression is made of sums, products, symbols and constants,
-/// nested at most `depth` deep.
+/// Whether the expression consists of sums, products, symbols and constants,
+/// with a nesting of at most `depth`.
 static bool isPolynomial(AffineExpr expr, int depth) {
   if (isa<AffineConstantExpr, AffineSymbolExpr>(expr))
     return true;

@@ -20,39 +20,43 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::BigFloat;
 
-/// The constants of more would be larger than all else in a library, and their
-/// anchors larger than a stack likes.
-static constexpr size_t kMostPairs = 4096;
+/// With more pairs the constants would dominate a library's size, and base
+/// positions would take too much stack.
+static constexpr size_t kMaxPairs = 4096;
 
 static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIntOp::create(builder, loc, value, 64);
 }
 
-/// Products of f32, with all that is rounded on the way, are wrong by less than
-/// 2^-22.3, a tenth of a unit of the bf16 from 2^-12 on; products of f64, whose
-/// anchors are wrong by 2^-47, by less than that of the f32 from 2^-19 on.
+/// Elements below this limit are recomputed. Products in f32 have an absolute
+/// error below 2^-22.3 with all roundings, a tenth of a unit in the last place
+/// of a bf16 of 2^-12; products in f64, whose base positions have an error of
+/// 2^-47, are as accurate for an f32 of 2^-19.
 static double getLimit(Type type, TableUse use) {
   if (use == TableUse::Rotation || type.isF64())
     return 0.0;
   return type.isBF16() ? 0x1p-12 : 0x1p-19;
 }
 
-/// With f16, one group in twenty would have a small element.
+/// With f16 in f32 products, one set of marks in twenty would have an element
+/// near zero.
 static bool areProductsF32(Type type, TableUse use) {
   return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
 }
 
-/// A table of bf16 has constants of half the size.
-static int64_t getNumPlaces(Type type, TableUse use) {
+/// The constants of a bf16 table have half the size, so it has twice as many
+/// steps.
+static int64_t getNumSteps(Type type, TableUse use) {
   return use == TableUse::Table && type.isBF16() ? 32 : 16;
 }
 
 /// Half the runs of a stretch: more would win little, and another row each.
-static int64_t getNumTurns(TableUse use, bool hasRuns) {
+static int64_t getNumBaseSteps(TableUse use, bool hasRuns) {
   return hasRuns && use == TableUse::Table ? 2 : 0;
 }
 
-/// What f32 loses of the constants is nothing beside the rounding to 16 bits.
+/// The rounding of constants to f32 is negligible next to that of elements to
+/// 16 bits.
 static int64_t getNumParts(Type type, TableUse use) {
   return use == TableUse::Rotation && type.getIntOrFloatBitWidth() > 16 ? 4 : 2;
 }
@@ -68,10 +72,10 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
                              FrequenciesAttr frequencies, AxesAttr axes,
                              bool inverse, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : use(use), runs(!type.isF64() && order.size() <= kMostPairs),
-      stepLevel{::getNumPlaces(type, use), 1, ""}, turnLevel{getNumTurns(use,
-                                                                         runs),
-                                                             getRun(), ""},
+    : use(use), runs(!type.isF64() && order.size() <= kMaxPairs),
+      stepLevel{::getNumSteps(type, use), 1, ""}, baseLevel{getNumBaseSteps(
+                                                                use, runs),
+                                                            getRun(), ""},
       phases(builder, op, frequencies, axes, inverse, type,
              getPrecision(type, use, runs), order,
              runs && use == TableUse::Table ? getStretchLength() * 0.5 - 0.5
@@ -92,7 +96,7 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
     stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
   createLevel(builder, op, stepLevel, "steps", pairs, inverse, order);
   if (hasStretches())
-    createLevel(builder, op, turnLevel, "turns", pairs, inverse, order);
+    createLevel(builder, op, baseLevel, "turns", pairs, inverse, order);
 }
 
 int64_t AngleAddition::getBlock() const {
@@ -102,16 +106,16 @@ int64_t AngleAddition::getBlock() const {
 }
 
 int64_t AngleAddition::getStepBytes() const {
-  return getNumPlaces() * numParts * products.getIntOrFloatBitWidth() / 8;
+  return getNumSteps() * numParts * products.getIntOrFloatBitWidth() / 8;
 }
 
 void AngleAddition::createLevel(OpBuilder &builder, Operation *op, Level &level,
                                 StringRef name, ArrayRef<PairFrequency> pairs,
                                 bool inverse, ArrayRef<int64_t> order) {
-  int64_t ofPlace = getStride(numParts), lead = getLead();
-  SmallVector<double> values(lead + level.numPlaces * ofPlace);
+  int64_t ofStep = getStride(numParts), lead = getLead();
+  SmallVector<double> values(lead + level.numSteps * ofStep);
   for (auto [column, number] : llvm::enumerate(order)) {
-    // A product is much less work than a cosine.
+    // Computes the cosines of later steps by products, which are cheaper.
     BigFloat half = pairs[number].frequency * BigFloat(0.5 * level.unit);
     BigFloat halfCos = cos(half), halfSin = sin(half);
     if (inverse)
@@ -123,8 +127,8 @@ void AngleAddition::createLevel(OpBuilder &builder, Operation *op, Level &level,
       rowCos = halfCos;
       rowSin = halfSin;
     }
-    for (int64_t row = 0; row < level.numPlaces; ++row) {
-      double *at = values.begin() + lead + row * ofPlace +
+    for (int64_t row = 0; row < level.numSteps; ++row) {
+      double *at = values.begin() + lead + row * ofStep +
                    column / block * numParts * block + column % block;
       at[0] = rowCos.toDouble();
       at[block] = rowSin.toDouble();
@@ -147,7 +151,7 @@ void AngleAddition::createLevel(OpBuilder &builder, Operation *op, Level &level,
       createConstants<float>(builder, op, name, narrow, getAlignment());
 }
 
-/// The first position of its so many, a power of two.
+/// Rounds a position down to a multiple of `count`, a power of two.
 AngleAddition::Position AngleAddition::getFirst(OpBuilder &builder,
                                                 Location loc,
                                                 const Position &position,
@@ -160,8 +164,8 @@ AngleAddition::Position AngleAddition::getFirst(OpBuilder &builder,
 }
 
 AngleAddition::Position
-AngleAddition::getAnchor(OpBuilder &builder, Location loc,
-                         const Position &position) const {
+AngleAddition::getBasePosition(OpBuilder &builder, Location loc,
+                               const Position &position) const {
   return getFirst(builder, loc, position, getRun());
 }
 
@@ -179,41 +183,40 @@ AngleAddition::CosSin AngleAddition::roundPhase(OpBuilder &builder,
           ExactSincos::emitRounding(builder, loc, element.sin, to)};
 }
 
-/// The number of the constants of a position, and all bits of a word where it
-/// is before the anchor.
-struct AngleAddition::Place {
+/// The index of a position's constants, and a mask with all bits set if the
+/// position is before the middle of its run.
+struct AngleAddition::Step {
   Value row, isBefore;
 };
 
-AngleAddition::Place AngleAddition::getPlace(OpBuilder &builder, Location loc,
-                                             const Level &level,
-                                             Value axis) const {
+AngleAddition::Step AngleAddition::getStep(OpBuilder &builder, Location loc,
+                                           const Level &level,
+                                           Value axis) const {
   bool hasBefore = use == TableUse::Table;
-  Value place = axis;
+  Value step = axis;
   if (level.unit > 1)
-    place = arith::ShRUIOp::create(
-        builder, loc, place,
-        createInt(builder, loc, llvm::Log2_64(level.unit)));
-  place = arith::AndIOp::create(
-      builder, loc, place,
-      createInt(builder, loc, level.numPlaces * (hasBefore ? 2 : 1) - 1));
+    step = arith::ShRUIOp::create(
+        builder, loc, step, createInt(builder, loc, llvm::Log2_64(level.unit)));
+  step = arith::AndIOp::create(
+      builder, loc, step,
+      createInt(builder, loc, level.numSteps * (hasBefore ? 2 : 1) - 1));
   Value isBefore;
   if (hasBefore) {
     // 0, ... 31 are -16, ... 15: b - 0.5, or its complement.
     Value behind = arith::SubIOp::create(
-        builder, loc, place, createInt(builder, loc, level.numPlaces));
+        builder, loc, step, createInt(builder, loc, level.numSteps));
     isBefore = arith::ShRSIOp::create(builder, loc, behind,
                                       createInt(builder, loc, 63));
-    place = arith::XOrIOp::create(builder, loc, behind, isBefore);
+    step = arith::XOrIOp::create(builder, loc, behind, isBefore);
   }
   return {
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), place),
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), step),
       isBefore};
 }
 
-Value AngleAddition::getPlaceOf(OpBuilder &builder, Location loc, Value first,
-                                int64_t part, int64_t numParts) const {
-  // The other parts of all blocks before.
+Value AngleAddition::getOffset(OpBuilder &builder, Location loc, Value first,
+                               int64_t part, int64_t numParts) const {
+  // Skips the other parts of all earlier blocks.
   Value before = first;
   if (block < length) {
     Value number = builder.createOrFold<arith::DivUIOp>(
@@ -226,43 +229,42 @@ Value AngleAddition::getPlaceOf(OpBuilder &builder, Location loc, Value first,
       loc, before, createIndex(builder, loc, getLead() + part * block));
 }
 
-/// Cos, sin, or what they lost, of the row of a place.
+/// Loads a part of a step's constants: cos, sin, or the rounding error of one.
 Value AngleAddition::loadPart(OpBuilder &builder, Location loc,
                               const Level &level, Value row, int64_t part,
                               Value first, int64_t lanes) const {
-  int64_t ofPlace = getStride(numParts);
-  auto type =
-      MemRefType::get({getLead() + level.numPlaces * ofPlace}, products);
+  int64_t ofStep = getStride(numParts);
+  auto type = MemRefType::get({getLead() + level.numSteps * ofStep}, products);
   Value table =
       memref::GetGlobalOp::create(builder, loc, type, level.constants);
   Value at = builder.createOrFold<arith::MulIOp>(
-      loc, row, createIndex(builder, loc, ofPlace));
+      loc, row, createIndex(builder, loc, ofStep));
   at = builder.createOrFold<arith::AddIOp>(
-      loc, at, getPlaceOf(builder, loc, first, part, numParts));
+      loc, at, getOffset(builder, loc, first, part, numParts));
   return vector::LoadOp::create(builder, loc,
                                 VectorType::get({lanes}, products), table, at);
 }
 
-/// The constants of the position's place: cos, sin, and what both lost.
+/// Loads all parts of the constants of the position's step.
 SmallVector<Value> AngleAddition::loadLevel(OpBuilder &builder, Location loc,
                                             const Level &level,
                                             const Position &position,
                                             Value first, int64_t lanes) const {
-  auto places = llvm::map_to_vector(position.axes, [&](Value axis) {
-    return getPlace(builder, loc, level, axis);
+  auto steps = llvm::map_to_vector(position.axes, [&](Value axis) {
+    return getStep(builder, loc, level, axis);
   });
   SmallVector<Value> parts;
   for (int64_t part = 0; part < numParts; ++part) {
-    auto ofAxes = llvm::map_to_vector(places, [&](const Place &place) {
-      return loadPart(builder, loc, level, place.row, part, first, lanes);
+    auto ofAxes = llvm::map_to_vector(steps, [&](const Step &step) {
+      return loadPart(builder, loc, level, step.row, part, first, lanes);
     });
     parts.push_back(phases.selectAxis(builder, loc, ofAxes, first, lanes));
   }
   if (use == TableUse::Rotation)
     return parts;
   auto word = builder.getIntegerType(products.getIntOrFloatBitWidth());
-  auto signs = llvm::map_to_vector(places, [&](const Place &place) -> Value {
-    Value sign = place.isBefore;
+  auto signs = llvm::map_to_vector(steps, [&](const Step &step) -> Value {
+    Value sign = step.isBefore;
     if (word.getWidth() < 64)
       sign = arith::TruncIOp::create(builder, loc, word, sign);
     return arith::AndIOp::create(
@@ -284,58 +286,59 @@ AngleAddition::CosSin AngleAddition::round(OpBuilder &builder, Location loc,
 }
 
 /// `element` further by an angle.
-static AngleAddition::CosSin turnBy(ElementwiseBuilder b,
-                                    const AngleAddition::CosSin &element,
-                                    Value cos, Value sin) {
+static AngleAddition::CosSin rotateBy(ElementwiseBuilder b,
+                                      const AngleAddition::CosSin &element,
+                                      Value cos, Value sin) {
   return {b.fma(element.cos, cos, b.neg(b.mul(element.sin, sin))),
           b.fma(element.sin, cos, b.mul(element.cos, sin))};
 }
 
-AngleAddition::CosSin AngleAddition::turn(OpBuilder &builder, Location loc,
-                                          const Position &position,
-                                          const CosSin &stretch,
-                                          Value first) const {
+AngleAddition::CosSin AngleAddition::rotateBase(OpBuilder &builder,
+                                                Location loc,
+                                                const Position &position,
+                                                const CosSin &stretch,
+                                                Value first) const {
   if (!hasStretches())
     return stretch;
   int64_t lanes = cast<VectorType>(stretch.cos.getType()).getNumElements();
   SmallVector<Value> by =
-      loadLevel(builder, loc, turnLevel, position, first, lanes);
-  return turnBy({builder, loc, stretch.cos}, stretch, by[0], by[1]);
+      loadLevel(builder, loc, baseLevel, position, first, lanes);
+  return rotateBy({builder, loc, stretch.cos}, stretch, by[0], by[1]);
 }
 
 AngleAddition::CosSin AngleAddition::rotate(OpBuilder &builder, Location loc,
                                             const Position &position,
-                                            const CosSin &anchor,
+                                            const CosSin &base,
                                             Value first) const {
-  Value cos = anchor.cos, sin = anchor.sin;
+  Value cos = base.cos, sin = base.sin;
   int64_t lanes = cast<VectorType>(cos.getType()).getNumElements();
   SmallVector<Value> step =
       loadLevel(builder, loc, stepLevel, position, first, lanes);
   ElementwiseBuilder b(builder, loc, cos);
   if (numParts == 2)
-    return round(builder, loc, turnBy(b, anchor, step[0], step[1]));
-  CosSin lost = turnBy(b, anchor, step[2], step[3]);
+    return round(builder, loc, rotateBy(b, base, step[0], step[1]));
+  CosSin lost = rotateBy(b, base, step[2], step[3]);
   return {b.fma(cos, step[0], b.fma(b.neg(sin), step[1], lost.cos)),
           b.fma(sin, step[0], b.fma(cos, step[1], lost.sin))};
 }
 
 std::pair<AngleAddition::CosSin, AngleAddition::CosSin>
-AngleAddition::rotateBoth(OpBuilder &builder, Location loc, Value place,
-                          const CosSin &anchor, Value first) const {
-  int64_t lanes = cast<VectorType>(anchor.cos.getType()).getNumElements();
-  Value ofCos = loadPart(builder, loc, stepLevel, place, 0, first, lanes);
-  Value ofSin = loadPart(builder, loc, stepLevel, place, 1, first, lanes);
+AngleAddition::rotateBoth(OpBuilder &builder, Location loc, Value step,
+                          const CosSin &base, Value first) const {
+  int64_t lanes = cast<VectorType>(base.cos.getType()).getNumElements();
+  Value ofCos = loadPart(builder, loc, stepLevel, step, 0, first, lanes);
+  Value ofSin = loadPart(builder, loc, stepLevel, step, 1, first, lanes);
   ElementwiseBuilder b(builder, loc, ofCos);
-  Value ss = b.mul(anchor.sin, ofSin), cs = b.mul(anchor.cos, ofSin);
-  auto turn = [&](Value ofCosine, Value ofSine) {
+  Value ss = b.mul(base.sin, ofSin), cs = b.mul(base.cos, ofSin);
+  auto rotateBase = [&](Value ofCosine, Value ofSine) {
     return round(
         builder, loc,
-        {b.fma(anchor.cos, ofCos, ofCosine), b.fma(anchor.sin, ofCos, ofSine)});
+        {b.fma(base.cos, ofCos, ofCosine), b.fma(base.sin, ofCos, ofSine)});
   };
-  return {turn(b.neg(ss), cs), turn(ss, b.neg(cs))};
+  return {rotateBase(b.neg(ss), cs), rotateBase(ss, b.neg(cs))};
 }
 
-/// All bits of the words of sines that are zero everywhere.
+/// Sets all bits of the words of sines of frequency 0.
 Value AngleAddition::orStill(OpBuilder &builder, Location loc, Value words,
                              Value first) const {
   if (stillPairs.empty())
@@ -366,8 +369,7 @@ Value AngleAddition::isSmall(OpBuilder &builder, Location loc,
                                magnitude, b.i32(getBits(limit)));
 }
 
-/// The bits of an f32 that are set where it is large enough: of its exponent,
-/// all of them from 2^-15 on, and below 2.
+/// Bits that are all set in the exponent of any f32 in [2^-15, 2).
 static constexpr uint32_t kMarkBits = 0x38000000;
 
 /// Words as pairs of halves.
@@ -410,7 +412,7 @@ Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
     bits = orStill(builder, loc, bits, first);
     if (products.isF64())
       return bits;
-    // The lower half is as large as can be.
+    // The lower half gets its largest value.
     return getMagnitudes(b.ori(bits, b.i32(0x7fff)),
                          cast<VectorType>(bits.getType()));
   };
@@ -427,20 +429,21 @@ Value AngleAddition::isAnySmall(OpBuilder &builder, Location loc,
     return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
                                        isSmall);
   }
-  // Up to the first bf16 above the limit: what is below must not be rounded to
-  // one that needs no look.
-  uint16_t mostSmall = 2 * ((getBits(limit) >> 16) + 1) - 1;
+  // The first bf16 above the limit: an element below the limit must not be
+  // rounded to one that passes the check.
+  uint16_t maxSmall = 2 * ((getBits(limit) >> 16) + 1) - 1;
   Value least =
       vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINUI,
                                   getHalves(builder, loc, marks));
   return arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::ule, least,
-      arith::ConstantIntOp::create(builder, loc, mostSmall, 16));
+      arith::ConstantIntOp::create(builder, loc, maxSmall, 16));
 }
 
-AngleAddition::CosSin AngleAddition::mend(OpBuilder &builder, Location loc,
-                                          const Position &position, Value first,
-                                          const CosSin &element) const {
+AngleAddition::CosSin AngleAddition::recompute(OpBuilder &builder, Location loc,
+                                               const Position &position,
+                                               Value first,
+                                               const CosSin &element) const {
   int64_t lanes = cast<VectorType>(element.cos.getType()).getNumElements();
   CosSin exact = phases.emitRelative(builder, loc, position, first, lanes);
   ElementwiseBuilder b(builder, loc, element.cos);

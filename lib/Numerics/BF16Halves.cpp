@@ -28,14 +28,14 @@ BF16Halves mlir::posenc::splitBF16(OpBuilder &builder, Location loc,
           b.cast<arith::BitcastOp>(f32, odd)};
 }
 
-/// The upper halves of words side by side.
+/// Joins the upper halves of words to one vector.
 static Value joinUpper(OpBuilder &builder, Location loc, Value even,
                        Value odd) {
   ElementwiseBuilder b(builder, loc, even);
   return b.ori(b.shru(even, b.i32(16)), b.andi(odd, b.i32(0xffff0000)));
 }
 
-/// The lower halves.
+/// Joins the lower halves of words to one vector.
 static Value joinLower(OpBuilder &builder, Location loc, Value even,
                        Value odd) {
   ElementwiseBuilder b(builder, loc, even);
@@ -67,8 +67,8 @@ Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
       castHalves(builder, loc, joinUpper(builder, loc, even, odd), half);
   Value lower =
       castHalves(builder, loc, joinLower(builder, loc, even, odd), half);
-  // Half a unit goes up from an odd number; from an even one it takes more.
-  // Halves of 16 bits are half as many vectors as words would be.
+  // A tie is rounded up from an odd number, down from an even one. The sum is
+  // in 16-bit halves, which take half as many vectors as words.
   ElementwiseBuilder b(builder, loc, upper);
   Value isEven = b.andi(b.xori(upper, b.i16(0xffff)), b.i16(1));
   Value above =

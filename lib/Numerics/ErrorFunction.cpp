@@ -80,7 +80,7 @@ Value MathBuilder::erfc(Value x) {
   Value result = mul(mul(power, correction), number(0x1p-64));
   Value isNegative = compare(arith::CmpFPredicate::OLT, x, number(0.0));
   result = select(isNegative, sub(number(2.0), result), result);
-  // Which of several NaNs an fma returns depends on the registers of its
-  // operands: vectors and scalars would differ.
+  // Returns one NaN for all NaN inputs: which of several NaNs an fma returns
+  // depends on the operands' registers, so vectors and scalars would differ.
   return select(compare(arith::CmpFPredicate::UNO, x, x), nan(), result);
 }

@@ -63,7 +63,7 @@ ExactPhase::ExactPhase(OpBuilder &builder, Operation *op,
   rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
 }
 
-/// An i32, i64 or index position as i64.
+/// Converts an i32, i64 or index position to i64.
 static Value toI64(OpBuilder &builder, Location loc, Value position) {
   Type i64 = builder.getI64Type();
   if (position.getType() == i64)
@@ -79,8 +79,8 @@ ExactPhase::Position ExactPhase::createPosition(OpBuilder &builder,
   Position result;
   for (Value value : values)
     result.axes.push_back(toI64(builder, loc, value));
-  // Short are 0 to 2^32-1 for the whole phase, what an i32 holds for its upper
-  // half.
+  // Short positions are 0 to 2^32-1 for the whole phase, and those of i32 for
+  // its upper half.
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(builder, loc, value, 64);
   };
@@ -154,7 +154,7 @@ Value ExactPhase::selectAxis(OpBuilder &builder, Location loc,
   return result;
 }
 
-/// The whole phase.
+/// Emits the whole phase, in units of 2^-64 of a turn.
 Value ExactPhase::emitPhase(OpBuilder &builder, Location loc,
                             const Position &position, Value first,
                             int64_t lanes, bool isShort) const {
@@ -171,7 +171,8 @@ Value ExactPhase::emitPhase(OpBuilder &builder, Location loc,
   return phase;
 }
 
-/// What `values` are ahead: the constants are of their type.
+/// Adds the phase of `ahead` positions to `values`, from constants of the same
+/// type.
 Value ExactPhase::addAhead(OpBuilder &builder, Location loc, Value phases,
                            StringRef symbol, Value first) const {
   if (symbol.empty())
@@ -183,7 +184,7 @@ Value ExactPhase::addAhead(OpBuilder &builder, Location loc, Value phases,
                                              type.getNumElements()));
 }
 
-/// The upper 32 bits of the phase that `emit` is for, within two of the last.
+/// Emits the upper 32 bits of the phase, with an error of at most two units.
 Value ExactPhase::emitPhaseTop(OpBuilder &builder, Location loc,
                                const Position &position, Value first,
                                int64_t lanes, bool isShort) const {

@@ -42,7 +42,7 @@ Value ExactSincos::emitPhaseOfHigh(OpBuilder &builder, Location loc,
   return b.addi(b.shl(b.muli(factor, high), thirtyTwo), b.muli(factor, low));
 }
 
-/// A polynomial of f64, highest power first.
+/// Evaluates a polynomial in f64, highest power first.
 static Value emitSeries(ElementwiseBuilder &b, Value z,
                         ArrayRef<double> coefficients) {
   Value sum = b.f64(coefficients.front());
@@ -51,7 +51,8 @@ static Value emitSeries(ElementwiseBuilder &b, Value z,
   return sum;
 }
 
-/// Between -pi/4 and pi/4, within 2^-47 of what it is.
+/// Computes cos and sin of an angle in [-pi/4, pi/4] with a relative error of
+/// 2^-47.
 static std::pair<Value, Value> emitToRound(ElementwiseBuilder &b, Value u) {
   Value x = b.mul(u, b.f64(0x1.921fb54442d18p+0));
   // (sin(x) - x)/x^3 and (cos(x) - 1)/x^2 in powers of x^2, minimax.
@@ -70,8 +71,8 @@ static std::pair<Value, Value> emitToRound(ElementwiseBuilder &b, Value u) {
 ExactSincos::Result ExactSincos::emit(OpBuilder &builder, Location loc,
                                       Value phase, Type type) const {
   ElementwiseBuilder b(builder, loc, phase);
-  // An eighth of a turn makes the quadrant the nearest one. Without its two
-  // bits what is left are quarter turns, and a half of one too many.
+  // Adding an eighth of a turn rounds to the nearest quadrant. The bits below
+  // the quadrant are then a fraction of a quarter turn, plus one half.
   phase = b.addi(phase, b.i64(int64_t{1} << 61));
   Value rest = b.shl(phase, b.i64(2));
   Value upper = emitFixedPoint(b, b.shru(rest, b.i64(32)), 0x1p-32, 0.5);
@@ -119,8 +120,8 @@ ExactSincos::Result ExactSincos::emitForRotation(OpBuilder &builder,
                                                  Location loc,
                                                  Value phaseTop) const {
   ElementwiseBuilder b(builder, loc, phaseTop);
-  // Without the two bits of the quadrant the rest is signed of itself; an
-  // eighth of a turn makes the quadrant the nearest one.
+  // Shifted by the two bits of the quadrant, the rest is a signed number;
+  // adding an eighth of a turn rounds to the nearest quadrant.
   Value rest =
       b.cast<arith::SIToFPOp>(builder.getF64Type(), b.shl(phaseTop, b.i32(2)));
   Value u = b.mul(rest, b.f64(0x1p-32));

@@ -92,7 +92,7 @@ Value MathBuilder::scaleByInstruction(Value value, Value exponent) {
       builder.getStringAttr(wide ? "llvm.x86.avx512.mask.scalef.pd.512"
                                  : "llvm.x86.avx512.mask.scalef.ps.512");
   Value all = arith::ConstantIntOp::create(builder, loc, -1, lanes);
-  // The direction of rounding that the thread has.
+  // The rounding mode of the thread.
   Value rounding = arith::ConstantIntOp::create(builder, loc, 4, 32);
   Value result = value;
   for (int64_t at = 0; at < type.getNumElements(); at += lanes) {
@@ -124,7 +124,7 @@ Value MathBuilder::exp(Value x, Base base, int exponent) {
   Value n = split.exponent;
   if (exponent != 0)
     n = addi(n, integer(exponent));
-  // In one step where no f32 makes a subnormal f64.
+  // For f32 results, no f64 is subnormal, so one step suffices.
   return forF32 ? mul(power, powerOf2(n)) : scaleInTwoSteps(power, n);
 }
 
@@ -153,7 +153,7 @@ Value MathBuilder::expm1(Value x) {
   Value s = powerOf2(half);
   Value others = subi(split.exponent, half);
   Value sum = fma(s, series, sub(s, powerOf2(subi(integer(0), others))));
-  // The series loses the sign of a zero.
+  // The series does not keep the sign of a zero.
   return copySign(mul(sum, powerOf2(others)), x);
 }
 

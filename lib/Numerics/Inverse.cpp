@@ -69,8 +69,8 @@ Value MathBuilder::atan(Value x) {
 }
 
 Value MathBuilder::atan2(Value y, Value x) {
-  // The smaller of both by the larger one; where they are equal in size,
-  // infinite or zero, 1 or 0.
+  // The quotient of the smaller by the larger magnitude; 1 or 0 if both are
+  // infinite or zero.
   Value sizeX = abs(x), sizeY = abs(y);
   Value isSteep = compare(arith::CmpFPredicate::OGT, sizeY, sizeX);
   Value least = select(isSteep, sizeX, sizeY);
@@ -89,7 +89,8 @@ Value MathBuilder::atan2(Value y, Value x) {
                   select(isLeft, number(2 * halfPi), zero));
   };
   Value angle = choose(kHalfPi), rest = choose(kHalfPiRest);
-  // Of a steep angle on the left it is added: pi/2 + atan(x/y).
+  // For a steep angle in the left half-plane the angle is added: pi/2 +
+  // atan(x/y).
   Value isSubtracted = arith::XOrIOp::create(builder, loc, isSteep, isLeft);
   inner = select(isSubtracted, neg(inner), inner);
   tail = select(isSubtracted, neg(tail), tail);

@@ -37,7 +37,7 @@ MathBuilder::SplitLog MathBuilder::splitLog(Value x) {
 }
 
 namespace {
-/// What a logarithm to some base is made of.
+/// The factors of a logarithm to a base.
 struct Factors {
   /// log(2), of which the first part has few bits, so that products with
   /// exponents are exact.
@@ -106,8 +106,8 @@ Value MathBuilder::finiteLog(Value x, LogBase base, Value more) {
   return add(sum.hi, add(sum.lo, lo));
 }
 
-/// `result` for positive finite x, and else what IEEE 754 asks for; `atZero`
-/// says where the argument of the logarithm is zero.
+/// Returns `result` for positive finite x, and otherwise what IEEE 754
+/// specifies; `atZero` tells where the argument of the logarithm is zero.
 Value MathBuilder::logSpecialCases(Value x, Value atZero, Value result) {
   result = select(compare(arith::CmpFPredicate::OEQ, x, atZero),
                   neg(infinity()), result);
@@ -126,7 +126,7 @@ Value MathBuilder::log1p(Value x) {
   Value rest = div(sum.lo, sum.hi);
   Value result = finiteLog(sum.hi, LogBase::E, rest);
   result = logSpecialCases(x, number(-1.0), result);
-  // The sum loses what is below the smallest normal number, and a zero's sign.
+  // The sum is inexact for subnormal arguments and loses the sign of a zero.
   Value isTiny = compare(arith::CmpFPredicate::OLT, abs(x), number(0x1p-60));
   return select(isTiny, x, result);
 }

@@ -45,7 +45,7 @@ Value MathBuilder::cbrt(Value x) {
     Value error = fma(neg(t), cube, f64(1.0));
     r = fma(mul(r, third), error, r);
   }
-  // c = t * r^2 within 2^-34, and one step more with what c^3 is exactly.
+  // c = t * r^2 has an error of 2^-34; one more step uses the exact c^3.
   Value square = mul(r, r);
   Value c = mul(t, square);
   TwoFloats cc = twoProduct(c, c);
@@ -99,7 +99,7 @@ Value MathBuilder::powMagnitude(Value x, Value y) {
     log.hi = finiteLog(size, LogBase::Two, nullptr);
   else
     log = preciseLog2(size);
-  // Those logarithms are of positive finite numbers only.
+  // The logarithms above are for positive finite numbers only.
   Value isZero = compare(arith::CmpFPredicate::OEQ, size, f64(0.0));
   Value isInfinite = compare(arith::CmpFPredicate::OEQ, size, infinity());
   log.hi =
@@ -110,7 +110,7 @@ Value MathBuilder::powMagnitude(Value x, Value y) {
     return exp(select(isOne, f64(0.0), mul(log.hi, y)), Base::Two);
   TwoFloats power = twoProduct(log.hi, y);
   Value lo = fma(log.lo, y, power.lo);
-  // The rest of a product that overflows is NaN.
+  // The error term of a product that overflows is NaN.
   Value isSmall =
       compare(arith::CmpFPredicate::OLT, abs(power.hi), f64(0x1p12));
   return exp2(
@@ -153,7 +153,7 @@ Value MathBuilder::powInteger(Value x, Value n) {
                          /*isFraction=*/nullptr);
 }
 
-/// x^n for n > 0 by squaring; `multiply` is of what x is.
+/// Computes x^n for n > 0 by squaring, with the product `multiply`.
 template <typename T, typename Multiply>
 static T raise(T x, uint64_t n, Multiply multiply) {
   std::optional<T> power;
@@ -169,11 +169,13 @@ static T raise(T x, uint64_t n, Multiply multiply) {
 Value MathBuilder::powConstant(Value x, int64_t n) {
   if (n == 0)
     return number(1.0);
-  // The reciprocal first: a power may overflow whose reciprocal is subnormal.
+  // The reciprocal is taken first, as a power may overflow whose reciprocal is
+  // subnormal.
   Value base = n < 0 ? div(number(1.0), x) : x;
   Value plain =
       raise(base, std::abs(n), [&](Value a, Value b) { return mul(a, b); });
-  // Few products are near enough, as all of numbers of f32 are in f64.
+  // A few products are accurate enough, and so is any number of them in f64 for
+  // f32 results.
   if (forF32 || (n > 0 && n <= 4))
     return plain;
   Value rest = number(0.0);
@@ -182,7 +184,8 @@ Value MathBuilder::powConstant(Value x, int64_t n) {
   TwoFloats precise =
       raise(TwoFloats{base, rest}, std::abs(n),
             [&](TwoFloats a, TwoFloats b) { return product(a, b); });
-  // Of zeros, infinities and NaNs, the precise one loses the sign or is NaN.
+  // For zeros, infinities and NaNs, the precise product loses the sign or is
+  // NaN.
   Value isOrdinary =
       compare(arith::CmpFPredicate::OGT, abs(precise.hi), number(0.0));
   return select(isOrdinary, precise.hi, plain);

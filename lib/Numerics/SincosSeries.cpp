@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A polynomial of f64, highest power first.
+/// Evaluates a polynomial in f64, highest power first.
 static Value emitSeries(ElementwiseBuilder &b, Value z,
                         ArrayRef<double> coefficients) {
   Value sum = b.f64(coefficients.front());

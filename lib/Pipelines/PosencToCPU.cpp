@@ -56,7 +56,7 @@ static void addTiling(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createPosencReuseOperandsPass());
 }
 
-/// Fuses and tiles as the user's schedule does; what it leaves is tiled as
+/// Applies the user's schedule; operations that it does not tile are tiled as
 /// usual.
 static void addSchedule(OpPassManager &manager,
                         const PosencToCPUOptions &options) {
@@ -107,7 +107,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   elements.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(
       createPosencTileElementwisePass(elements));
-  // After that: what is left of a row stays as it is.
+  // Runs last, as it leaves the rest of a row untiled.
   manager.addNestedPass<func::FuncOp>(createPosencTileReductionsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -124,7 +124,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
 
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
-  // Callers own what functions return, which therefore copy what is not new.
+  // Callers own returned buffers, so functions copy those that they do not own.
   manager.addPass(bufferization::createDropEquivalentBufferResultsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -144,11 +144,11 @@ void mlir::posenc::buildTiledToVectorPipeline(
   PosencCopyToLoopsPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));
-  // What came as linalg stays scalar loops; LLVM vectorizes them as it can.
+  // Remaining linalg ops become scalar loops, which LLVM may vectorize.
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencPlanWorkspacePass());
   manager.addNestedPass<func::FuncOp>(createPosencPromoteAllocsToStackPass());
-  // As upstream's buffer-deallocation-pipeline.
+  // These passes are those of the upstream buffer-deallocation-pipeline.
   manager.addPass(memref::createExpandReallocPass({/*emitDeallocs=*/false}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createPosencDeallocateBuffersPass());
@@ -158,7 +158,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
-  // Of what functions return and is not new.
+  // Expands the copies that deallocation inserted for returned buffers that the
+  // function does not own.
   manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addNestedPass<func::FuncOp>(createPosencForallToTasksPass());
@@ -180,7 +181,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   VectorTransferToSCFOptions vectorToSCF;
   vectorToSCF.enableFullUnroll();
   manager.addPass(createConvertVectorToSCFPass(vectorToSCF));
-  // What is left of f8 after that is an error, as for other types.
+  // Remaining f8 operations are an error, as for other types.
   manager.addPass(createPosencExpandF8Pass());
   manager.addPass(createPosencExpandArithPass());
   manager.addPass(createSCFToControlFlowPass());
@@ -188,11 +189,11 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   PosencExpandMathPassOptions functions;
-  // No other target has vectors of so many bytes.
+  // Only AVX-512 has vectors of 64 bytes.
   functions.avx512 = options.vectorBytes == 64;
   manager.addPass(createPosencExpandMathPass(functions));
   if (!options.nativeBF16) {
-    // What a module computes in bf16 itself.
+    // Expands bf16 arithmetic of the input module itself.
     manager.addPass(
         arith::createArithEmulateUnsupportedFloats({{"bf16"}, "f32"}));
     manager.addPass(createPosencExpandBF16Pass());

@@ -20,7 +20,7 @@ using namespace mlir::posenc;
 
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
                                             bool hasFunctions) {
-  // As for the CPU, so that both have the same signatures.
+  // As on the CPU, so that both have the same signatures.
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -29,7 +29,8 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
-  // After it, as it alone knows the address space of shared memory.
+  // Runs after the conversion of gpu, which maps the address space of shared
+  // memory.
   kernels.addPass(createConvertVectorToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(createCanonicalizerPass());

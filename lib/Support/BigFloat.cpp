@@ -117,9 +117,9 @@ BigFloat ceil(const BigFloat &a) {
 double BigFloat::toDouble() const { return mpfr_get_d(impl->value, MPFR_RNDN); }
 
 Turns Turns::fromRadians(const BigFloat &radians) {
-  // The product must keep 96 bits behind the point however great the
-  // frequency is, so its precision grows with the exponent. An exponent that
-  // would ask for more than any finite double can is not met by callers.
+  // The product must keep 96 fraction bits for any frequency, so its precision
+  // grows with the exponent. Callers pass finite doubles, which bounds the
+  // exponent.
   const mpfr_t &value = radians.impl->value;
   if (!mpfr_regular_p(value))
     return {0, 0};
@@ -135,7 +135,7 @@ Turns Turns::fromRadians(const BigFloat &radians) {
   mpz_init(integer);
   mpfr_get_z(integer, turns, MPFR_RNDN);
   mpfr_clear(turns);
-  // Floor division keeps negative frequencies right modulo a turn.
+  // Floor division is right for negative frequencies modulo a turn.
   mpz_fdiv_r_2exp(integer, integer, 96);
   Turns result;
   mpz_t word;

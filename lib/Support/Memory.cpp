@@ -17,7 +17,7 @@
 
 using File = std::unique_ptr<FILE, int (*)(FILE *)>;
 
-/// The number that a system file begins with; nothing for `max`.
+/// Reads the number at the start of a system file; nullopt for `max`.
 static std::optional<uint64_t> readNumber(const char *path) {
   File file(std::fopen(path, "re"), std::fclose);
   uint64_t number;
@@ -26,7 +26,7 @@ static std::optional<uint64_t> readNumber(const char *path) {
   return number;
 }
 
-/// The number behind `key` on a line of a system file.
+/// Reads the number after `key` in a system file.
 static std::optional<uint64_t> readField(const char *path, const char *key) {
   File file(std::fopen(path, "re"), std::fclose);
   char line[256];
@@ -40,8 +40,8 @@ static std::optional<uint64_t> readField(const char *path, const char *key) {
 }
 
 namespace {
-/// Where a control group tells its limit, its use, and how much of that is a
-/// cache of files, which the system takes back at need.
+/// The files of a control group with its limit, its use, and the part of the
+/// use that is reclaimable file cache.
 struct GroupFiles {
   const char *limit, *usage, *statistics, *cacheKey;
 };
@@ -52,7 +52,7 @@ uint64_t posenc::getAvailableMemory() {
   if (std::optional<uint64_t> kilobytes =
           readField("/proc/meminfo", "MemAvailable:"))
     available = *kilobytes * 1024;
-  // A container sees its own group at the root.
+  // In a container the group is at the root.
   for (const GroupFiles &group :
        {GroupFiles{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
                    "/sys/fs/cgroup/memory.stat", "file "},

@@ -33,7 +33,7 @@ static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
 /// pruneCache() touches no file that is not called so.
 static constexpr StringRef kFilePrefix = "llvmcache-";
 
-/// Where a user's caches lie; empty if the environment does not say.
+/// Returns the user's cache folder; empty if the environment does not name one.
 static std::string getDefaultFolder(StringRef cacheHome, StringRef home) {
   llvm::SmallString<128> path(cacheHome);
   // The standard has relative ones ignored.
@@ -62,9 +62,9 @@ CodeCache CodeCache::fromEnvironment() {
 // Keys
 //===----------------------------------------------------------------------===//
 
-/// The build id of a loaded file; empty if it has none.
+/// Returns the build id of a loaded file; empty if it has none.
 static StringRef getBuildId(const dl_phdr_info &file) {
-  for (const ElfW(Phdr) &segment : ArrayRef(file.dlpi_phdr, file.dlpi_phnum)) {
+  for (const ElfW(Phdr) & segment : ArrayRef(file.dlpi_phdr, file.dlpi_phnum)) {
     if (segment.p_type != PT_NOTE)
       continue;
     StringRef notes(
@@ -86,8 +86,8 @@ static StringRef getBuildId(const dl_phdr_info &file) {
   return "";
 }
 
-/// The build ids of all libraries of this process: those of this project, of
-/// MLIR and LLVM, and of what they compute with. Empty if one has none.
+/// Returns the build ids of all libraries of this process, as any of them can
+/// change the code. Empty if a library has none.
 static std::string getCompilerBuild() {
   std::string build;
   int failed = dl_iterate_phdr(
@@ -103,7 +103,7 @@ static std::string getCompilerBuild() {
   return failed ? "" : build;
 }
 
-/// The module without its locations; empty if they have a part in the code.
+/// Returns the module without locations; empty if locations affect the code.
 static std::string getCanonicalBytes(ModuleOp module) {
   auto isDebugInfo = [](Location loc) {
     return isa<FusedLoc>(loc) && cast<FusedLoc>(loc).getMetadata()
@@ -129,7 +129,7 @@ static std::string getCanonicalBytes(ModuleOp module) {
   return failed(writeBytecodeToFile(*copy, os)) ? "" : bytes;
 }
 
-/// Which assembler there is: the place, size and age of the file.
+/// Identifies the assembler by the file's path, size and modification time.
 static std::string getPtxasBuild() {
   std::string path = findPtxas();
   llvm::sys::fs::file_status status;
@@ -181,9 +181,9 @@ std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
 //===----------------------------------------------------------------------===//
 // Entries
 //
-// A file is a checksum of the rest, the size of the header, the header, the
-// code. It is made under another name, so that it appears whole; the checksum
-// is for what happens to it later.
+// A file consists of a checksum of the rest, the size of the header, the header
+// and the code. It is written under a temporary name and renamed, so it is
+// never seen incomplete; the checksum detects later corruption.
 //===----------------------------------------------------------------------===//
 
 static constexpr size_t kChecksumSize = 32, kPrologSize = kChecksumSize + 8;

@@ -24,7 +24,8 @@ LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions) {
   buildPosencToGpuPipeline(manager, hasFunctions);
   if (failed(manager.run(module)))
     return failure();
-  // As where no tensor has elements; then there is nothing to compile.
+  // False if all tensors are empty, for example; then there is nothing to
+  // compile.
   bool hasLaunches =
       module.walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
           .wasInterrupted();

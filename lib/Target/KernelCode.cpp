@@ -22,7 +22,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The most stack that any form of a kernel takes, if there is a bound.
+/// Returns the maximum stack use of all variants of a kernel, or nullopt if it
+/// is unbounded.
 static std::optional<int64_t> findStackBytes(const llvm::Module &module,
                                              StringRef prefix, StringRef name,
                                              const Frames &frames) {
@@ -72,8 +73,8 @@ private:
 char DescribeStack::id;
 } // namespace
 
-/// Assembly, or an object file's bytes; nothing after an error at `loc`. Adds
-/// to the kernels, and to the metadata, how much stack they need.
+/// Returns assembly or an object file's bytes; nullopt after an error at `loc`.
+/// Adds the stack use to the kernels and to the metadata.
 static std::optional<std::string>
 generateCode(llvm::Module &module, const LibraryParts &parts,
              llvm::CodeGenFileType type, Location loc,
@@ -126,7 +127,7 @@ std::string mlir::posenc::printModule(ModuleOp module) {
   return text;
 }
 
-/// Emits an error unless the functions that were asked for have kernels.
+/// Emits an error unless the requested functions have kernels.
 static LogicalResult checkNeeded(ModuleOp module, const GpuCode &gpu,
                                  ArrayRef<std::string> needed) {
   SmallVector<KernelFunction> kernels = getKernels(*gpu.host);
@@ -151,7 +152,7 @@ static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
 std::optional<KernelCode>
 mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                                  CodeKind kind, StageHandler showStage) {
-  // Not printed for nothing: the types of a small module can be vast text.
+  // Printed on demand only, as the types of a small module can be huge text.
   auto showModule = [&](ModuleOp lowered, const TargetSpec &target,
                         StringRef stage) {
     if (!showStage)
@@ -246,7 +247,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   std::string key = cache.getKey(module, options, kind);
   if (std::optional<KernelCode> known = cache.load(key))
     return known;
-  // What the compiler has to say it says every time.
+  // Code with warnings is not cached, so that the warnings appear every time.
   bool isSilent = true;
   ScopedDiagnosticHandler watch(module.getContext(), [&](Diagnostic &) {
     isSilent = false;

@@ -44,7 +44,8 @@ extern "C" const char posenc_kernel_support_x86_64_none[],
     posenc_kernel_support_aarch64_openmp[],
     posenc_kernel_support_aarch64_openmp_end[];
 
-/// What a target does not have of what an intrinsic needs; empty if nothing.
+/// Returns a feature that an intrinsic needs and the target lacks; empty if
+/// none.
 static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
   StringRef arch =
       llvm::Triple::getArchTypePrefix(llvm::Triple(target.triple).getArch());
@@ -139,8 +140,8 @@ static StringRef getKernelSupport(const TargetSpec &target, Threads threads) {
                         posenc_kernel_support_x86_64_none_end);
 }
 
-/// What every CPU of an architecture has. An entry point runs before it is
-/// known that the CPU has more.
+/// Restricts a function to the baseline of its architecture. Entry points run
+/// before the CPU's features are known.
 static void setFloor(llvm::Function &function) {
   function.removeFnAttr("target-features");
   bool isX86 = function.getParent()->getTargetTriple().isX86();
@@ -162,8 +163,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = true;
-  // LLVM 22's VectorCombine does not end on some functions (llvm-project issue
-  // 211984 and others like it), and has nothing to do in most of ours.
+  // LLVM 22's VectorCombine does not terminate on some functions (llvm-project
+  // issue 211984 and similar ones), and finds nothing to combine in most
+  // kernels.
   llvm::PassInstrumentationCallbacks callbacks;
   callbacks.registerShouldRunOptionalPassCallback(
       [](StringRef pass, llvm::Any) { return pass != "VectorCombinePass"; });
@@ -220,7 +222,7 @@ void LibraryParts::unifyWorkspaces() {
                         UnitAttr::get(kernel->getContext()));
 }
 
-/// What the C interfaces of all parts have in common.
+/// Options of the C interface that all parts share.
 static PosencEmitCInterfacePassOptions
 getInterfaceOptions(const LibraryParts &parts) {
   PosencEmitCInterfacePassOptions options;
@@ -246,7 +248,7 @@ getInterfaceOptions(const LibraryParts &parts) {
     options.cpuFeatures.push_back(target.cpuFeatures |
                                   static_cast<uint64_t>(target.family)
                                       << kCpuFamilyShift);
-  // One variant may need more than the one that has the entry points.
+  // Other variants may need more memory than the one with the entry points.
   SmallVector<KernelMemory> most;
   for (ModuleOp module : parts.modules)
     for (auto [number, kernel] :
@@ -272,8 +274,8 @@ LibraryParts::createMetadata(ArrayRef<LibraryKernel> kernels) const {
                                 options.vulkanBytes);
 }
 
-/// Emits the interface into a module and translates it. Local symbols get a
-/// suffix, so that no other part has them.
+/// Emits the C interface into a module and translates it. Local symbols get a
+/// suffix that is unique to the part.
 static std::unique_ptr<llvm::Module>
 translatePart(ModuleOp module, llvm::LLVMContext &context,
               const PosencEmitCInterfacePassOptions &options,
@@ -290,7 +292,8 @@ translatePart(ModuleOp module, llvm::LLVMContext &context,
     return nullptr;
   }
   result->setTargetTriple(llvm::Triple(target.triple));
-  // The backend calls memcpy and its like by name: nothing here must have it.
+  // The backend calls memcpy and similar functions by name, so no symbol may
+  // have such a name.
   for (llvm::GlobalValue &value : result->global_values())
     if (value.hasLocalLinkage() && !value.getName().contains('.'))
       value.setName(value.getName() + ".local" + suffix);
@@ -301,7 +304,7 @@ translatePart(ModuleOp module, llvm::LLVMContext &context,
       setFloor(function);
     else
       setTarget(function, target);
-    // Nothing throws, and no unwinder is linked.
+    // No function throws, and no unwinder is linked.
     function.setDoesNotThrow();
   }
   return result;
@@ -361,7 +364,7 @@ static LogicalResult linkModule(llvm::Module &module,
   return failure(llvm::Linker::linkModules(module, std::move(other)));
 }
 
-/// The parts in one module, without the kernel support library.
+/// Links the parts to one module, without the kernel support library.
 static std::unique_ptr<llvm::Module>
 translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
                const llvm::TargetMachine &machine) {
@@ -422,8 +425,8 @@ mlir::posenc::translateLibrary(const LibraryParts &parts,
     first.emitError("lowers to invalid LLVM IR");
     return nullptr;
   }
-  // Without the kernel support library, which was optimized when it was
-  // compiled.
+  // The kernel support library is linked afterwards, as it is already
+  // optimized.
   optimize(*result, *machine);
   llvm::Expected<std::unique_ptr<llvm::Module>> support =
       llvm::parseBitcodeFile(

@@ -51,7 +51,7 @@ private:
 };
 } // namespace
 
-/// What a file has; empty if it cannot be read.
+/// Returns the contents of a file; empty if it cannot be read.
 static std::string read(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
   return buffer ? (*buffer)->getBuffer().str() : "";

@@ -115,7 +115,7 @@ std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
   return code;
 }
 
-/// What stands for the type of an argument.
+/// Returns the letter that encodes the type of an argument.
 static char getLetter(Type type) {
   if (auto memref = dyn_cast<MemRefType>(type))
     return static_cast<char>('0' + memref.getElementTypeBitWidth() / 8);

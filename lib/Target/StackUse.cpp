@@ -1,5 +1,4 @@
-//===- StackUse.cpp - how much stack the entry points of a library need -*- C++
-//-*-=//
+//===- StackUse.cpp - stack use of entry points ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,8 +17,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// What a frame takes beside its size: the return address, the frame pointer,
-/// and what aligns it to the widest vectors.
+/// Bytes of a frame besides its size: the return address, the frame pointer,
+/// and the alignment to the widest vectors.
 static constexpr int64_t kFrameOverhead = 16 + 64;
 
 /// On a thread's stack there are also its thread-local data (4 to 5 KiB in a
@@ -41,14 +40,14 @@ class CallGraph {
 public:
   CallGraph(const llvm::Function &entry, const Frames &frames);
 
-  /// The most stack that a call of the function takes.
+  /// Returns the maximum stack use of a call of the function.
   std::optional<int64_t> getDepth(const llvm::Function &function);
 
 private:
   struct Node {
     FunctionSet callees;
     bool callsPointer = false, hasBound = true;
-    /// Nothing while it is being computed.
+    /// nullopt while it is being computed, which detects recursion.
     std::optional<std::optional<int64_t>> depth;
     bool isVisited = false;
   };
@@ -56,7 +55,7 @@ private:
   bool reaches(const llvm::Function &from, const llvm::Function &to);
 
   const Frames &frames;
-  /// What a pointer may be.
+  /// The functions that a pointer may refer to.
   FunctionSet pointees;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Node>> nodes;
 };

@@ -21,12 +21,11 @@ namespace mlir::posenc {
 /// Makes the backend report the frame of each function to LLVMErrors.
 void requestFrames(llvm::Module &module);
 
-/// The most stack that a call of `entry` takes on any thread, in bytes: all
-/// frames on the deepest way through the call graph, where a call by a pointer
-/// reaches every function that the constants of `entry` name, and memory for
-/// the thread itself and for what the system's libraries do. Nothing if there
-/// is no bound: for recursion, and allocas whose size or number is not
-/// constant.
+/// Returns the maximum stack use of a call of `entry` on any thread, in bytes:
+/// the frames on the deepest path through the call graph, plus a reserve for
+/// the thread itself and for system libraries. An indirect call may reach every
+/// function that the constants of `entry` refer to. Returns nullopt for
+/// recursion, and for allocas whose size or number is not constant.
 std::optional<int64_t> getStackBytes(const llvm::Module &module,
                                      StringRef entry, const Frames &frames);
 

@@ -40,12 +40,13 @@ static llvm::Error makeError(const char *format, Args &&...args) {
       llvm::formatv(format, std::forward<Args>(args)...).str());
 }
 
-/// What the backend knows of a CPU with features, which it must know: of an
-/// unknown one it prints a warning and takes another.
+/// Returns the backend's description of a CPU with features. Unknown names are
+/// an error; the backend would print a warning and use another CPU.
 static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
 findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
         ArrayRef<StringRef> features, StringRef name) {
-  // Made without a CPU, so that nothing is printed about a wrong one.
+  // Created without a CPU, so that the backend prints nothing about an unknown
+  // one.
   std::unique_ptr<llvm::MCSubtargetInfo> names(
       target.createMCSubtargetInfo(triple, "", ""));
   if (!names->isCPUStringValid(cpu))
@@ -66,18 +67,17 @@ findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
 //===----------------------------------------------------------------------===//
 // Levels
 //
-// Code is generated for a level: just those features of the CPU that an entry
-// point checks for (hasCpuFeatures in runtime/kernel/Cpu.h). The backend is
-// free to use whatever it is told that a CPU has, gfni or vbmi as well as AVX2,
-// so only then the code runs wherever the check passes, on a virtual machine
-// that hides some of them too. The CPU's name decides what the code is tuned
-// for.
+// Code is generated for a level: exactly those CPU features that an entry point
+// checks for (hasCpuFeatures in runtime/kernel/Cpu.h). The backend may use any
+// feature that it is told of, such as gfni or vbmi, so only this guarantees
+// that the code runs wherever the check passes, including virtual machines that
+// hide some features. The CPU's name only selects the tuning.
 //===----------------------------------------------------------------------===//
 
 namespace {
 struct Level {
   StringRef cpu, features;
-  /// What LLVM must know of a CPU for it to be of this level.
+  /// The LLVM features that a CPU must have for this level.
   ArrayRef<StringRef> required;
   uint64_t cpuFeatures;
   unsigned vectorBytes;
@@ -94,8 +94,8 @@ static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 
 static constexpr StringRef kPrefer256 = "prefer-256-bit";
 
-/// Each has what those before it have. Every CPU with AVX512-BF16 has
-/// AVX512-VNNI, so code for the one uses the other, and entry points check for
+/// Each level includes those before it. Every CPU with AVX512-BF16 has
+/// AVX512-VNNI, so code for AVX512-BF16 uses both, and entry points check for
 /// both.
 static const Level kX86Levels[] = {
     {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
@@ -103,8 +103,7 @@ static const Level kX86Levels[] = {
     {"x86-64-v4", "+avx512bf16,+avx512vnni", kBF16Features,
      kCpuFeatureAvx512Bf16, 64, true}};
 
-/// Puts the highest level whose features are all there into `spec`; false if
-/// there is none.
+/// Sets the highest level whose features the CPU has; false if there is none.
 static bool setX86Level(TargetSpec &spec,
                         llvm::function_ref<bool(StringRef)> has) {
   spec.cpuFeatures = 0;
@@ -177,7 +176,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   StringRef arch = getHostArch();
   if (text.contains(':'))
     std::tie(arch, text) = text.split(':');
-  // The same on every machine.
+  // Independent of the machine.
   if (arch == "x86-64")
     spec.triple = "x86_64-unknown-linux-gnu";
   else if (arch == "aarch64")
@@ -230,7 +229,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
     }
     return spec;
   }
-  // Every CPU has NEON. For more than that, an entry point would have to ask
+  // Every CPU has NEON. For other features an entry point would have to query
   // the operating system.
   spec.cpu = "generic";
   spec.vectorBytes = 16;
@@ -238,7 +237,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
 }
 
 /// Whether CPUs that no version is tuned for run `a` rather than `b`. Each
-/// level has what those below it have, so its bits are the larger number.
+/// level includes those below it, so its feature bits are the larger number.
 static bool isBetter(const TargetSpec &a, const TargetSpec &b) {
   if (a.cpuFeatures != b.cpuFeatures)
     return a.cpuFeatures > b.cpuFeatures;

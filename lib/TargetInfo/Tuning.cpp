@@ -41,10 +41,11 @@ bool Tuning::operator==(const Tuning &other) const {
 
 static constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
-/// EPYC 7003 (Zen 3). Rows that are taken from four places in turn are faster
-/// than what any prefetch makes of one; else from 2 KiB to 16 KiB ahead is the
-/// same. Streaming stores pay from half of the last cache on, as inputs want
-/// the other half; for tables as soon: plain stores read each line first.
+/// EPYC 7003 (Zen 3). Four interleaved streams of rows are faster than one
+/// stream with any prefetch; prefetch distances from 2 KiB to 16 KiB are equal.
+/// Streaming stores pay from half of the last-level cache on, as inputs use the
+/// other half; for tables at the same size, since plain stores read each line
+/// first.
 static constexpr Tuning kZen3 = {
     /*prefetchCache=*/1,
     /*prefetchInOrder=*/8 * kKiB,
@@ -68,9 +69,9 @@ static constexpr Tuning kZen3 = {
     /*attentionPrefetch=*/1,
 };
 
-/// EPYC 9004 (Zen 4). Prefetches into the first cache wait for its few miss
-/// buffers, and what exceeds these is dropped. The processor itself prefetches
-/// rows in order at about the limit.
+/// EPYC 9004 (Zen 4). Prefetches into the L1 cache wait for its few miss
+/// buffers, and are dropped beyond these. The hardware prefetcher reads
+/// contiguous rows at about the limit.
 static constexpr Tuning kZen4 = {
     /*prefetchCache=*/2,
     /*prefetchInOrder=*/0,
@@ -94,12 +95,12 @@ static constexpr Tuning kZen4 = {
     /*attentionPrefetch=*/1,
 };
 
-/// EPYC 9005 (Zen 5). Prefetches into the second cache cost decode 6 to 10 %
-/// and rope of f32 up to 9 %; they gained 4 % for rope of bf16 alone. Rows in
-/// order are slower when they are taken from four places (6 to 26 %) or in
-/// blocks of positions (3 to 11 %). Prefetches of decode that are issued once
-/// are dropped now and then: a second one gained 7 to 14 % on one thread, four
-/// gain another 14 % for f32 and nothing for types of 16 bits.
+/// EPYC 9005 (Zen 5). Prefetches into the L2 cache cost decode 6 to 10 % and
+/// f32 rope up to 9 %; they gained 4 % for bf16 rope only. Contiguous rows are
+/// slower in four streams (6 to 26 %) or in blocks of positions (3 to 11 %).
+/// Decode's prefetches are dropped now and then: a second prefetch of each line
+/// gained 7 to 14 % on one thread, four gain another 14 % for f32 and nothing
+/// for 16-bit types.
 static constexpr Tuning kZen5 = {
     /*prefetchCache=*/1,
     /*prefetchInOrder=*/8 * kKiB,
@@ -123,7 +124,7 @@ static constexpr Tuning kZen5 = {
     /*attentionPrefetch=*/1,
 };
 
-/// Processors without streaming stores: `stnp` is a hint that few heed.
+/// Processors without streaming stores: `stnp` is a hint that few implement.
 static constexpr Tuning kArm = {
     /*prefetchCache=*/1,
     /*prefetchInOrder=*/8 * kKiB,
@@ -150,7 +151,7 @@ static constexpr Tuning kArm = {
 namespace {
 struct Family {
   llvm::Triple::ArchType arch;
-  /// What the names of the CPUs begin with; empty is all others.
+  /// The prefix of the CPUs' names; empty for all others.
   StringRef cpus;
   Tuning tuning;
   CpuFamily family = CpuFamily::Other;

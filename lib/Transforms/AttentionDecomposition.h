@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sequences of any form (padded, ragged, paged) differ only in where a tile
-// is read (AttentionOperands.cpp): beyond that, all is in places. A task has
-// some groups of queries. Each tile of keys is copied once, and serves all of
-// them. Groups and tiles of keys have constant sizes; what exceeds the tokens
-// there are is zero, and nothing else is read.
+// Padded, ragged and paged sequences differ only in where a tile is read from
+// (AttentionOperands.cpp); the rest of the code uses positions within a
+// sequence. A task has several groups of queries, each with the rows of one
+// register tile. Each tile of keys is copied once for all of them. Groups and
+// tiles of keys have constant sizes; rows beyond the last token are zero and
+// are not read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,7 +59,7 @@ private:
     OpFoldResult count; ///< Of those that exist.
     Value place;        ///< Of the first.
   };
-  /// Running sums of values, maxima and sums.
+  /// The accumulators, running max and running sum.
   using State = SmallVector<Value>;
 
   RowTransform getTransform(Value norm, RotationAttr rotation);
@@ -116,7 +117,7 @@ private:
   OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
     return affine::makeComposedFoldedAffineApply(builder, loc, expr, operands);
   }
-  /// As many tokens as a tile has, or as there are up to `end`.
+  /// Returns the size of a tile that starts at `first`, clipped to `end`.
   OpFoldResult clip(int64_t tile, OpFoldResult first, OpFoldResult end) {
     AffineExpr d0 = builder.getAffineDimExpr(0),
                d1 = builder.getAffineDimExpr(1);
@@ -145,9 +146,10 @@ private:
   /// Query heads of a key head, if known.
   std::optional<int64_t> headsPerKeyHead;
 
-  // Of the tile.
+  // The sequence and heads of the tile.
   Value batch, head, keyHead;
-  /// Where the tokens of the sequence begin; null if they are not packed.
+  /// The first row of the sequence in ragged queries and keys; null if they are
+  /// not ragged.
   Value queryStart, keyStart;
   Value length; ///< Keys of the sequence.
   Tokens queries;

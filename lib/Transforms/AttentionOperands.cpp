@@ -21,8 +21,8 @@ RowTransform AttentionDecomposition::getTransform(Value norm,
   return {norm, eps, op.getNormWeightOffset(), rotation};
 }
 
-/// Norms ahead of the tiles what is normed over all heads of a token: a tile
-/// has but some of them.
+/// Normalizes before tiling where a norm covers all heads of a token, as a tile
+/// has only some of them.
 void AttentionDecomposition::normAllHeads() {
   bool ofQueries = op.normsAllQueryHeads(), ofKeys = op.normsAllKeyHeads();
   if (ofQueries) {
@@ -35,7 +35,7 @@ void AttentionDecomposition::normAllHeads() {
     RowTransform transform = getTransform(op.getKeyNorm(), {});
     if (op.hasMixedTypes()) {
       SmallVector<unsigned> dims{op.getKeyHeadDim(), op.getKeyTokenDim()};
-      if (!op.arePackedKeys())
+      if (!op.hasRaggedKeys())
         dims.insert(dims.begin(), 0);
       op.getKeyMutable().assign(widenRows(
           builder, loc, op.getKey(), op.getKeyScales(), dims, op.getSumType()));
@@ -109,8 +109,8 @@ static Value gather(OpBuilder &builder, Location loc, Value tensor,
       .getResult(0);
 }
 
-/// Positions of tokens for a rope of their tile; without them the place of the
-/// first.
+/// Returns the positions of a tile's tokens for a rope; without a positions
+/// operand, the query position of the first token.
 Value AttentionDecomposition::takePositions(Value positions,
                                             RotationAttr rotation,
                                             bool isPacked, Value start,
@@ -125,8 +125,8 @@ Value AttentionDecomposition::takePositions(Value positions,
     sizes.push_back(attr(axes.getNumAxes()));
   }
   if (axes && !isPacked) {
-    // Of a slice of one token nobody could tell which dimension is left, so
-    // that its last one would not be known to be contiguous: a copy is.
+    // A copy, as the slice of one token is ambiguous in which dimension was
+    // dropped, and would not be known to be contiguous.
     return gather(builder, loc, positions, {sizes[0], count},
                   [&](OpBuilder &b, Location l, Value axis, Value column) {
                     Value token = arith::AddIOp::create(b, l, first, column);
@@ -145,7 +145,7 @@ Value AttentionDecomposition::takePositions(Value positions,
 
 /// The queries of the tile as (heads, queries, dim), normed and rotated.
 Value AttentionDecomposition::takeQueries() {
-  bool isPacked = op.arePackedQueries();
+  bool isPacked = op.hasRaggedQueries();
   SmallVector<OpFoldResult> offsets, sizes;
   getSlice(op.getQuery(), op.getQueryLayout(), isPacked, queryStart, queries,
            /*withLanes=*/true, offsets, sizes);
@@ -186,7 +186,7 @@ Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
                         isTokenMajor ? keyHead : slot, lane};
                   });
   }
-  bool isPacked = op.arePackedKeys();
+  bool isPacked = op.hasRaggedKeys();
   SmallVector<OpFoldResult> offsets, sizes;
   getSlice(tensor, op.getKeyLayout(), isPacked, keyStart,
            {firstKey, count, keyHead, attr(1)}, /*withLanes=*/true, offsets,
@@ -197,13 +197,13 @@ Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
   return extract(tensor, offsets, sizes, dropped);
 }
 
-/// A tile of keys or values, in the type of sums and times their scales, of
-/// which there may be none.
+/// Converts a tile of keys or values to the type of sums and multiplies it by
+/// its scales, if there are any.
 Value AttentionDecomposition::widenKeys(Value rows, Value scales,
                                         Value firstKey, OpFoldResult count) {
   if (scales) {
     ScaledKeys keys{batch, keyHead, firstKey, count, op.getBlockTable(), {}};
-    if (op.arePackedKeys()) {
+    if (op.hasRaggedKeys()) {
       keys.sequence = nullptr;
       keys.first = add(keyStart, firstKey);
     }
@@ -230,7 +230,7 @@ Value AttentionDecomposition::pad(Value tile, ArrayRef<int64_t> shape) {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   if (sizes.size() == 2) {
-    // Of rows, only those that are missing.
+    // Only the missing rows are padded.
     AffineExpr d0 = builder.getAffineDimExpr(0);
     SmallVector<OpFoldResult> offsets{sizes[0], attr(0)},
         rest{apply(shape[0] - d0, {sizes[0]}), attr(shape[1])};
@@ -246,7 +246,8 @@ Value AttentionDecomposition::pad(Value tile, ArrayRef<int64_t> shape) {
                                        ones);
 }
 
-/// The mask of a group as (heads, queries, keys); a static 1 stays.
+/// Returns the mask of a group as heads x queries x keys; static sizes of 1
+/// stay.
 Value AttentionDecomposition::takeMask(const Group &group, Value firstKey,
                                        OpFoldResult count) {
   Value mask = op.getMask();

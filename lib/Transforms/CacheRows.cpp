@@ -227,7 +227,8 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
                 compare(arith::CmpFPredicate::OLT,
                         std::numeric_limits<double>::infinity()));
             Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
-            // As the scale was rounded, it may be a little more than the limit.
+            // The quotient may exceed the limit slightly, as the scale was
+            // rounded.
             ratio = arith::MinNumFOp::create(b, l, ratio, constant(b, limit));
             ratio = arith::MaxNumFOp::create(b, l, ratio, constant(b, -limit));
             ratio =

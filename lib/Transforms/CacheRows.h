@@ -17,7 +17,8 @@ namespace mlir::posenc {
 struct ScaledKeys {
   Value sequence, head, first; ///< `sequence` is null where keys are packed.
   OpFoldResult count;
-  /// Of pages: (sequence, page of the sequence), and how many slots a page has.
+  /// For pages: the block table (sequence, page of the sequence), and the slots
+  /// of a page.
   Value blockTable, slots;
 };
 
@@ -26,9 +27,9 @@ struct ScaledKeys {
 Value takeScales(OpBuilder &builder, Location loc, Value scales,
                  const ScaledKeys &keys);
 
-/// Elements as floats of type `sum`, each times its scale. The scales, null if
-/// there are none, are indexed by the dimensions `dims` of the rows, in order,
-/// but for static sizes of 1, which stand for all.
+/// Converts elements to floats of type `sum` and multiplies them by their
+/// scales. The scales, null if there are none, are indexed by the dimensions
+/// `dims` of the rows, in order; a static size of 1 is broadcast.
 Value widenRows(OpBuilder &builder, Location loc, Value rows, Value scales,
                 ArrayRef<unsigned> dims, Type sum);
 

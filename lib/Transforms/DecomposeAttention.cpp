@@ -25,21 +25,22 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A task's queries, and its results, have at most so many bytes.
+/// Limit, in bytes, of a task's queries, and of its results.
 static constexpr int64_t kMaxTaskBytes = 128 << 10;
 
-/// A window that is wider than any distance, but does not make sums overflow.
+/// A window that is wider than any relative position, but small enough to keep
+/// sums from overflowing.
 static constexpr int64_t kWidest = int64_t{1} << 62;
 
-/// Heads and queries of a group, and groups of a task. Query heads that share
-/// their key head go together.
+/// Chooses the heads and queries of a group, and the groups of a task. The
+/// query heads of one key head (a GQA group) belong together.
 void AttentionDecomposition::chooseTiles() {
   auto size = [&](Value tensor, int64_t dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);
   };
-  // What is behind the last sequence of a ragged batch is a sequence, too,
-  // without keys.
-  numBatch = op.arePackedQueries() ? size(op.getCuSeqlens()[0], 0)
+  // Tokens behind the last sequence of a ragged batch count as one more
+  // sequence, which has no keys.
+  numBatch = op.hasRaggedQueries() ? size(op.getCuSeqlens()[0], 0)
                                    : size(op.getQuery(), 0);
   numQueryHeads = size(op.getQuery(), op.getQueryHeadDim());
   numKeyHeads = size(op.getKey(), op.getKeyHeadDim());
@@ -51,7 +52,7 @@ void AttentionDecomposition::chooseTiles() {
   if (queryHeads && keyHeads)
     headsPerKeyHead = *queryHeads / *keyHeads;
 
-  // Rows that fill a group, but where there are fewer.
+  // As many rows as fill a group, unless there are fewer.
   bool areFew =
       queries && headsPerKeyHead && *queries * *headsPerKeyHead < rowsPerGroup;
   if (headsPerKeyHead)
@@ -79,12 +80,12 @@ void AttentionDecomposition::chooseTiles() {
       count && !op.getBlockTable()) {
     keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
     hasRest = *count % keysPerTile != 0 || op.getLengths() ||
-              op.arePackedQueries() || op.getCausal() || op.getWindowLeft() ||
+              op.hasRaggedQueries() || op.getCausal() || op.getWindowLeft() ||
               op.getWindowRight();
   }
 }
 
-/// Reads what is known of the tile's sequence, and its queries.
+/// Loads the bounds of the tile's sequence, and its queries.
 void AttentionDecomposition::findTile(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   batch = loops[0];
@@ -96,21 +97,22 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     Value group = arith::DivUIOp::create(builder, loc, toValue(numQueryHeads),
                                          toValue(numKeyHeads));
     keyHead = arith::DivUIOp::create(builder, loc, head, group);
-    // As it is anyway, but nobody could tell.
+    // Always true, but not provable by later passes.
     keyHead = arith::MinSIOp::create(builder, loc, keyHead,
                                      sub(toValue(numKeyHeads), constant(1)));
   }
 
-  // Sequence `b` of a packed tensor is [list[b], list[b+1]).
+  // Sequence `b` of a ragged tensor is the range [list[b], list[b+1]).
   Value isSequence, next;
-  if (op.arePackedQueries()) {
+  if (op.hasRaggedQueries()) {
     Value last = sub(toValue(numBatch), constant(1));
     isSequence = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                        batch, last);
     next = arith::MinSIOp::create(builder, loc, add(batch, constant(1)), last);
   }
-  // Entry points refuse lists, lengths and pages that leave the tensors. IR
-  // that is compiled from here on has no such check, so that they are clamped.
+  // Entry points reject lists, lengths and pages that exceed the tensors. IR
+  // that is compiled from this stage on has no such checks, so they are
+  // clamped.
   auto clamp = [&](Value value, Value least, Value most) -> Value {
     Value atMost = arith::MinSIOp::create(builder, loc, value, most);
     return arith::MaxSIOp::create(builder, loc, atMost, least);
@@ -124,21 +126,21 @@ void AttentionDecomposition::findTile(ValueRange loops) {
   OpFoldResult count = numQueries;
   int64_t queriesPerTask = numGroups * queriesPerGroup;
   OpFoldResult first = apply(d0 * queriesPerTask, {loops[2]});
-  if (op.arePackedQueries()) {
+  if (op.hasRaggedQueries()) {
     Value all = toValue(numQueries);
     auto [begin, end] = loadRange(op.getCuSeqlens()[0], all);
     queryStart = begin;
     end = arith::SelectOp::create(builder, loc, isSequence, end, all);
     Value own = sub(clamp(end, begin, all), begin);
     count = own;
-    // There are as many tiles as the longest sequence could have.
+    // There are as many tiles as the longest possible sequence needs.
     first =
         arith::MinSIOp::create(builder, loc, toValue(first), own).getResult();
   }
   queries = {first, clip(queriesPerTask, first, count), firstHead,
              attr(headsPerTile)};
 
-  if (op.arePackedKeys()) {
+  if (op.hasRaggedKeys()) {
     Value all = toValue(numKeys);
     auto [begin, end] = loadRange(op.getCuSeqlens()[1], all);
     keyStart = begin;
@@ -167,7 +169,7 @@ void AttentionDecomposition::findTile(ValueRange loops) {
       most = arith::MulIOp::create(builder, loc, pages, most);
     }
     length = arith::MinSIOp::create(builder, loc, length, most);
-    // Of pages nobody else says how many keys these have.
+    // With pages, the number of keys follows from these tensors only.
     for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
       if (!op.getBlockTable() || !tensor)
         continue;
@@ -185,7 +187,7 @@ void AttentionDecomposition::findTile(ValueRange loops) {
   lastPlace = add(place, sub(toValue(queries.count), constant(1)));
 }
 
-/// The keys that masks by place leave to any of the queries.
+/// Emits the range of keys that masks by position leave to any query.
 std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
   Value begin = constant(0), end = length;
   Value afterLast = add(place, toValue(queries.count));
@@ -200,7 +202,7 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
   if (std::optional<int64_t> left = op.getWindowLeft())
     begin = arith::MaxSIOp::create(
         builder, loc, begin, sub(place, constant(std::min(*left, kWidest))));
-  if (op.arePackedQueries()) {
+  if (op.hasRaggedQueries()) {
     // A tile without queries sees no keys.
     Value keys =
         arith::MulIOp::create(builder, loc, toValue(queries.count), length);
@@ -209,7 +211,7 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
   return {begin, end};
 }
 
-/// What there is before the first key: nothing, or a sink for each head.
+/// Emits the state before the first key: empty, or a sink for each head.
 AttentionDecomposition::State AttentionDecomposition::createState() {
   int64_t width =
       cast<RankedTensorType>(op.getValue().getType()).getShape().back();
@@ -243,7 +245,7 @@ SmallVector<OpFoldResult> AttentionDecomposition::getGroupSizes(Value tensor) {
   return sizes;
 }
 
-/// A group's part of a tensor that has groups first.
+/// Extracts a group's slice of a tensor whose first dimension is groups.
 Value AttentionDecomposition::extractGroup(Value tensor, Value number) {
   return extract(tensor, getGroupOffsets(tensor, number), getGroupSizes(tensor),
                  {0});
@@ -270,7 +272,7 @@ AttentionDecomposition::Group AttentionDecomposition::getGroup(Value number) {
   return group;
 }
 
-/// A loop over the groups that have queries, which carries a state.
+/// Emits a loop over the groups that have queries, with a loop-carried state.
 AttentionDecomposition::State AttentionDecomposition::forEachGroup(
     ValueRange state, function_ref<State(const Group &, State)> body) {
   if (numGroups == 1)
@@ -287,7 +289,7 @@ AttentionDecomposition::State AttentionDecomposition::forEachGroup(
   return State(loop.getResults());
 }
 
-/// The queries as (groups, dim, rows), zeros where there are none.
+/// Copies the queries to groups x dim x rows, with zeros beyond the last.
 Value AttentionDecomposition::packQueries() {
   Value rows = takeQueries();
   auto type = cast<RankedTensorType>(rows.getType());
@@ -316,7 +318,7 @@ Value AttentionDecomposition::packQueries() {
       builder, loc, panels, ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
 }
 
-/// The regions, which are not asked for queries that do not exist.
+/// Clones the regions; they are not evaluated for queries that do not exist.
 void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
   for (auto [from, to] :
        {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
@@ -337,7 +339,7 @@ void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
   }
 }
 
-/// A group's state after a tile of keys.
+/// Emits a group's state after a tile of keys.
 AttentionDecomposition::State
 AttentionDecomposition::addTile(const Group &group, Value panels, Value key,
                                 Value value, Value firstKey, Value end,
@@ -387,7 +389,7 @@ AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
   Value positions;
   if (transform.rotation)
     positions = takePositions(op.getKeyPositions(), transform.rotation,
-                              op.arePackedKeys(), keyStart, firstKey, count);
+                              op.hasRaggedKeys(), keyStart, firstKey, count);
   key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
   auto padRows = [&](Value rows) {
     auto type = cast<RankedTensorType>(rows.getType());
@@ -414,13 +416,13 @@ AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
   });
 }
 
-/// Whether masks by place leave keys of the tile to queries of the group; null
-/// if there are no such masks.
+/// Emits an i1: whether masks by position leave any key of the tile to any
+/// query of the group; null without such masks.
 Value AttentionDecomposition::createIsSeen(const Group &group, Value firstKey) {
   Value lastPlaceOfGroup = add(group.place, constant(queriesPerGroup - 1));
   Value lastKey = add(firstKey, constant(keysPerTile - 1));
   Value isSeen;
-  // Distances, since a place less a window could wrap.
+  // Compares relative positions, since a position minus a window could wrap.
   auto require = [&](Value from, Value to, int64_t most) {
     Value isNear = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::sle, sub(from, to), constant(most));
@@ -436,7 +438,7 @@ Value AttentionDecomposition::createIsSeen(const Group &group, Value firstKey) {
   return isSeen;
 }
 
-/// Quotients, or logarithms of sums, of a group, in the layout of `init`.
+/// Emits a group's outputs, or log-sum-exps, in the layout of `init`.
 Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
                                            bool isOutput) {
   // Loops are heads, queries and, for the output, lanes.
@@ -463,8 +465,8 @@ Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
     } else {
       Value log = math::LogOp::create(b, l, args[1]);
       result = arith::AddFOp::create(b, l, args[0], log);
-      // A row that has seen nothing but its sink has that to the bit, minus
-      // zero too; a row that has seen nothing, minus infinity.
+      // The log-sum-exp of a row that saw only its sink is the sink bit for
+      // bit, even -0; that of a row that saw nothing is minus infinity.
       Value isOne = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
                                           args[1], constant(1.0));
       Value isMaximum = arith::OrIOp::create(b, l, isZero, isOne);
@@ -485,7 +487,7 @@ Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
 /// The quotients, and the logarithms of the sums, in the outputs' layout.
 void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
                                            scf::InParallelOp terminator) {
-  bool isPacked = op.arePackedQueries();
+  bool isPacked = op.hasRaggedQueries();
   SmallVector<int64_t> dropped;
   if (!isPacked)
     dropped.push_back(0);
@@ -498,7 +500,7 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
     Value init = extract(output, offsets, sizes, dropped);
     Value result =
         forEachGroup(init, [&](const Group &group, State all) -> State {
-          // The group's tokens of the task's.
+          // Slices the group's tokens.
           auto getSizes = [&](bool withLanes) {
             SmallVector<OpFoldResult> result{attr(headsPerTile), group.count};
             if (withLanes)

@@ -39,8 +39,8 @@ static SmallVector<OpFoldResult> getTableSizes(RopeOp op, OpBuilder &builder) {
   return sizes;
 }
 
-/// Multiplies both tables by `1/att^2`, in place. The frequencies' own factor
-/// cannot say it: what it multiplies are forward tables.
+/// Multiplies both tables by `1/att^2`, in place. The factor of the frequencies
+/// cannot express it, as it applies to forward tables.
 static ValueRange scaleTables(OpBuilder &builder, Location loc,
                               ValueRange tables, const BigFloat &att) {
   auto type = cast<RankedTensorType>(tables.front().getType());

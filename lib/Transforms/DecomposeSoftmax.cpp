@@ -46,7 +46,7 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
       .getResult(0);
 }
 
-/// The same softmax in f32.
+/// Creates the same softmax in f32.
 static linalg::SoftmaxOp widen(RewriterBase &rewriter, linalg::SoftmaxOp op) {
   Location loc = op.getLoc();
   Type f32 = rewriter.getF32Type();

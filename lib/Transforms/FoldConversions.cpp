@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Attention converts keys and values of other element types where it loads
-// them. A linalg.generic that converts them to the type of the sums, and
-// multiplies them by scales, becomes a part of it: the converted tensors are
-// never in memory.
+// them. This pattern folds a linalg.generic that converts them to the type of
+// the sums and multiplies them by scales into the attention op, so the
+// converted tensors are never in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ namespace {
 /// `stored * scale`, as an operation of linalg computes it.
 struct Conversion {
   Value stored;
-  /// A tensor of f32 and the dimension of rows that each of its dimensions is,
-  /// in order; or a constant; or none.
+  /// A tensor of f32, with the rows' dimension for each of its dimensions in
+  /// order; or a constant; or neither.
   Value scales;
   SmallVector<unsigned> scaleDims;
   std::optional<APFloat> factor;
@@ -54,7 +54,7 @@ static BlockArgument getConverted(Value value) {
   if (!argument)
     return {};
   Type type = argument.getType();
-  // Bytes with a sign: what scales belong to.
+  // Scales belong to i8 elements.
   if (isa<arith::SIToFPOp>(op) && !type.isInteger(8))
     return {};
   if (isa<arith::ExtFOp>(op) && !isa<Float16Type, BFloat16Type, Float32Type,
@@ -90,7 +90,7 @@ static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
   if (!stored || stored.getOwner() != &body ||
       stored.getArgNumber() >= generic.getNumDpsInputs())
     return fail("rows are not converted as attention does it");
-  // Nothing else, which could be undefined.
+  // No other operations, which could have undefined behaviour.
   if (body.getOperations().size() != (scale ? 3u : 2u))
     return fail("rows are computed in more steps");
   OpOperand *input = generic.getDpsInputOperand(stored.getArgNumber());
@@ -124,7 +124,7 @@ static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
 /// unless keys are ragged, heads and tokens.
 static SmallVector<unsigned> getScaleOrder(AttentionOp op) {
   SmallVector<unsigned> order{op.getKeyHeadDim(), op.getKeyTokenDim()};
-  if (!op.arePackedKeys())
+  if (!op.hasRaggedKeys())
     order.insert(order.begin(), 0);
   return order;
 }
@@ -141,8 +141,8 @@ static bool fits(const Conversion &conversion, ArrayRef<unsigned> order) {
   return true;
 }
 
-/// The scales as attention takes them: with a 1 for each dimension that they do
-/// not have.
+/// Reshapes the scales for attention: a size of 1 for each dimension that they
+/// lack.
 static Value createScales(PatternRewriter &rewriter, Location loc,
                           const Conversion &conversion,
                           ArrayRef<unsigned> order) {
@@ -156,8 +156,8 @@ static Value createScales(PatternRewriter &rewriter, Location loc,
   auto type = cast<RankedTensorType>(conversion.scales.getType());
   if (type.getRank() == static_cast<int64_t>(order.size()))
     return conversion.scales;
-  // A dimension of the scales takes those that are missing before it along, and
-  // the last one those behind it.
+  // Each dimension of the scales is expanded with the missing dimensions before
+  // it, and the last one also with those after it.
   SmallVector<int64_t> shape;
   SmallVector<OpFoldResult> sizes;
   SmallVector<ReassociationIndices> groups(type.getRank());

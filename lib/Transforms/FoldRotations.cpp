@@ -30,7 +30,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// A rotation as an operation takes it that reads rows of tokens.
+/// The positions and attribute of a rotation, for an operation that reads rows
+/// of tokens.
 struct Rotation {
   Value rows;
   RotationAttr attr;
@@ -61,7 +62,7 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
   int64_t batch = cast<ShapedType>(rows.getType()).getDimSize(0);
   ArrayRef<int64_t> dims = rope.getDims();
   if (hasBatch && batch == 1 && dims == ArrayRef<int64_t>{tokenDim}) {
-    // The same positions with a batch of one.
+    // Adds a batch dimension of 1 to the positions.
     unsigned axes = rope.getAxesAttr() ? 1 : 0;
     SmallVector<int64_t> shape(type.getShape());
     shape.insert(shape.begin() + axes, 1);
@@ -86,8 +87,8 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
 }
 
 namespace {
-/// Rotates the queries or the keys in attention. Narrow rows are left alone:
-/// attention need not round what it has rotated, and a rope does.
+/// Moves a rope of queries or keys into attention. f16 and bf16 rows are left
+/// alone, as a rope rounds its result and attention does not.
 struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
   using Base::Base;
 
@@ -139,7 +140,7 @@ struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
       return rewriter.notifyMatchFailure(op, "keys are changed already");
-    // A rope of f32 rounds nothing that the cache would not round.
+    // An f32 rope adds no rounding to that of the cache.
     Type element = getElementTypeOrSelf(op.getKey());
     if (!element.isF32() && !element.isF64() &&
         element != getElementTypeOrSelf(op.getInits().front()))

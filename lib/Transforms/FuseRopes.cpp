@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two rewrites: a rotation by tables that come from positions is a rope, and
-// ropes (or rotations by a sincos) that agree in everything but their tensors
-// are one. What must not change is the rounding: a rope's tables are f32, or
-// f64 for f64 tensors, so that tables of another type are left as they are.
+// Two rewrites: a rotation by tables that a sincos computes becomes a rope, and
+// ropes (or rotations by one sincos) that differ only in their tensors become
+// one. Rounding must not change: a rope's tables are f32, or f64 for f64
+// tensors, so tables of other types are left alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// As many tensors as a rope may have (rope_c1).
+/// The largest number of tensors of a rope (rope_c1).
 static constexpr size_t maxTensors = 16;
 
 namespace {
@@ -102,7 +102,8 @@ template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
   }
 
 private:
-  /// Whether both can be one, wherever they stand.
+  /// Whether both operations can be merged, regardless of their position in the
+  /// block.
   static bool areAlike(OpTy a, OpTy b) {
     if (!a.hasPureTensorSemantics() || !agree(a, b) ||
         a.getPairing() != b.getPairing() || a.getDims() != b.getDims() ||
@@ -111,8 +112,8 @@ private:
             getElementTypeOrSelf(b.getInputs().front()) ||
         a.getInputs().size() + b.getInputs().size() > maxTensors)
       return false;
-    // A scalar position says nothing of the size of the dimension along which
-    // it counts; tensors of one rope must have the same.
+    // With a scalar position the sizes of the sequence dimension are unrelated;
+    // the tensors of one rope must agree in them.
     bool scalar = a.getScalarPositionOperand().has_value();
     auto tensorsOf = [](OpTy op) {
       SmallVector<Value> tensors(op.getInputs());
@@ -137,8 +138,8 @@ private:
     });
   }
 
-  /// Where an operation on the tensors of both may stand, `first` or `second`;
-  /// null if nowhere.
+  /// Returns the operation, `first` or `second`, at which the merged operation
+  /// can be inserted; null if there is none.
   static OpTy findPlace(OpTy first, OpTy second) {
     Block *block = first->getBlock();
     bool usedBetween = llvm::any_of(first->getUsers(), [&](Operation *user) {
@@ -158,7 +159,7 @@ private:
     return definedBefore ? first : nullptr;
   }
 
-  /// What both must have in common: the positions, or the tables.
+  /// The operand that both must share: positions or tables.
   static Value getAngles(RopeOp op) { return op.getPositions(); }
   static Value getAngles(RotateOp op) { return op.getCos(); }
   static bool agree(RopeOp a, RopeOp b) {

@@ -181,7 +181,7 @@ Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
         normalize(builder, loc, rows, /*otherDim=*/std::nullopt, transform.norm,
                   transform, sum, transform.rotation ? sum : element);
   if (RotationAttr rotation = transform.rotation) {
-    // In place where the rows are ours.
+    // In place if the rows are a temporary.
     Value init =
         transform.norm ? rows : createEmptyLike(builder, loc, rows, element);
     rows = RopeOp::create(

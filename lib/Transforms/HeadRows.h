@@ -13,7 +13,7 @@
 
 namespace mlir::posenc {
 
-/// What is done to each row of a tensor of heads.
+/// The transform of each row of a tensor of heads.
 struct RowTransform {
   Value norm;            ///< Weights of a norm of each row, or null.
   double eps;            ///< Of the norm.

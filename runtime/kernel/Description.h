@@ -1,5 +1,4 @@
-//===- Description.h - what entry points know of their arguments -----*-- C
-//--*-===//
+//===- Description.h - descriptions of arguments ------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

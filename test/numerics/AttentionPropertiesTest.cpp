@@ -1,5 +1,4 @@
-//===- AttentionPropertiesTest.cpp - what attention has in common *- C++
-//-*-===//
+//===- AttentionPropertiesTest.cpp - properties of attention --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

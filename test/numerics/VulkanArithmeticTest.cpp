@@ -1,4 +1,4 @@
-//===- VulkanArithmeticTest.cpp - roundings that devices leave open ----------//
+//===- VulkanArithmeticTest.cpp - roundings that devices may choose -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -314,8 +314,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     bool normsAllKeyHeads();
     /// Whether queries, and keys, of all sequences stand one after the
     /// other.
-    bool arePackedQueries() { return !getCuSeqlens().empty(); }
-    bool arePackedKeys() { return getCuSeqlens().size() == 2; }
+    bool hasRaggedQueries() { return !getCuSeqlens().empty(); }
+    bool hasRaggedKeys() { return getCuSeqlens().size() == 2; }
     /// The destination of the logarithms of sums, or null.
     ::mlir::Value getLogSumInit() {
       return getInits().size() == 2 ? getInits()[1] : ::mlir::Value();

@@ -45,17 +45,19 @@ inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
 inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
     "posenc.num_cuda_images";
 
-/// The symbol of what a function's variant does, `struct Kernel` of the
-/// kernel support library, and of the one that launches kernels on a GPU.
+/// The symbols of the descriptions (`struct Kernel` of the kernel support
+/// library) of a function's variant, and of its variant that launches GPU
+/// kernels.
 std::string getKernelSymbol(StringRef function, unsigned variant);
 std::string getGpuKernelSymbol(StringRef function);
 
-/// The ends of the names of entry points that take DLPack tensors, on the CPU
-/// and on GPUs.
+/// The suffixes of entry points that take DLPack tensors, on the CPU and on
+/// GPUs.
 inline constexpr llvm::StringLiteral kTensorSuffix = POSENC_TENSOR_SUFFIX;
 inline constexpr llvm::StringLiteral kCudaSuffix = POSENC_CUDA_SUFFIX;
 inline constexpr llvm::StringLiteral kVulkanSuffix = POSENC_VULKAN_SUFFIX;
-/// The end of the name of what says how large a function's workspace is.
+/// The suffix of the entry point that returns the size of a function's
+/// workspace.
 inline constexpr llvm::StringLiteral kWorkspaceSuffix = POSENC_WORKSPACE_SUFFIX;
 
 /// Between the names of a function and of an argument, in that of the function
@@ -85,8 +87,7 @@ std::string getVulkanCodeSymbol(StringRef prefix);
 /// Whether a library with this prefix exports the symbol, if it has it.
 bool isExportedSymbol(StringRef prefix, StringRef symbol);
 
-/// The bytes of an element times the static sizes; nothing if no memory has as
-/// many.
+/// Returns the bytes of an element times the static sizes; nullopt on overflow.
 std::optional<int64_t> getStaticBytes(RankedTensorType tensor);
 
 using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
@@ -94,14 +95,14 @@ using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 /// The functions of a module that have a signature, in order.
 SmallVector<KernelFunction> getKernels(ModuleOp module);
 
-/// The memory of a kernel's call besides its arguments: the bytes that its
-/// chunks share, and those that each chunk has of a workspace. Both are
+/// The memory of a kernel's call besides its arguments, in bytes: the part that
+/// its tasks share, and the part of the workspace for each task. Both are
 /// multiples of 64.
 struct KernelMemory {
   int64_t sharedBytes = 0, scratchBytes = 0;
 };
 
-/// Those of a lowered function, which are one variant of a kernel.
+/// Returns the memory of a lowered function, which is one variant of a kernel.
 KernelMemory getKernelMemory(FunctionOpInterface function);
 
 /// The memory of a kernel's tensor argument: the last dimension is contiguous,

@@ -35,8 +35,8 @@ struct SizeRelation {
   SizeExpr left, right;
 };
 
-/// What must hold of the elements of an input that are used as indices, as
-/// `#posenc.bound` says it.
+/// A bound on the elements of an input that are used as indices; see
+/// `#posenc.bound`.
 struct IndexBound {
   BoundKind kind;
   unsigned input;
@@ -68,7 +68,7 @@ public:
   }
 
   //===--------------------------------------------------------------------===//
-  // For the rules of operations
+  // Interface for the rules of operations
   //===--------------------------------------------------------------------===//
 
   /// The value of an integer or index.
@@ -82,10 +82,9 @@ public:
   void requireAtMost(const SizeExpr &a, const SizeExpr &b, Operation *op);
   void requireBound(IndexBound bound);
   void addUnprovenRead(tensor::ExtractOp op) { unprovenReads.insert(op); }
-  /// Whether the operations that are visited now run wherever entry points find
-  /// that they do.
+  /// Whether entry points can determine if the current operation runs.
   bool isCertain() { return isCertain(guards); }
-  /// The number of the input whose elements a tensor has, or nothing.
+  /// Returns the input whose elements a tensor has, or nullopt.
   std::optional<unsigned> getInput(Value tensor) const;
   /// Lets a value have the elements of an input that another one has.
   void shareInput(Value from, Value to);
@@ -93,7 +92,7 @@ public:
     return symbols.createLoop(std::move(least), std::move(greatest));
   }
 
-  /// That `left` is less than `right`.
+  /// The condition `left < right`.
   using Guard = std::pair<SizeExpr, SizeExpr>;
   /// Visits a region's operations, which run only where the guards hold. Within
   /// it, `linalg.index` is one of the loops.
@@ -104,11 +103,11 @@ public:
                     SizeExpr right) {
     conditions[value] = {predicate, std::move(left), std::move(right)};
   }
-  /// One of two expressions by a condition; nothing if that is unknown.
+  /// Selects one of two expressions by a condition; nullopt if that is unknown.
   std::optional<SizeExpr> select(Value condition, const SizeExpr &yes,
                                  const SizeExpr &no);
-  /// What holds where a condition does, or where it does not; nothing if that
-  /// is unknown.
+  /// Returns what holds if a condition is true, or false; empty if that is
+  /// unknown.
   SmallVector<Guard> getGuards(Value condition, bool isTrue);
   /// Requires a condition, if it is known.
   LogicalResult requireCondition(Value condition, Operation *op);
@@ -119,7 +118,7 @@ private:
     SizeExpr left, right;
     Operation *op;
     SmallVector<Guard> guards;
-    /// Whether others take it for granted, so that it must not be.
+    /// Whether other proofs rely on this relation, so that it must be checked.
     bool isAssumed = false;
   };
   struct Condition {
@@ -133,14 +132,14 @@ private:
   LogicalResult visitCall(Operation *op);
   LogicalResult visitRegions(Operation *op);
   LogicalResult finish(const Requirement &requirement);
-  /// `difference`, and the same plus what each guard that varies within a call
-  /// leaves: it is at most 0 if one of them is.
+  /// Returns `difference`, and `difference` plus the slack of each guard that
+  /// varies within a call. It is at most 0 if one of these is.
   SmallVector<SizeExpr> getDifferences(const SizeExpr &difference,
                                        ArrayRef<Guard> guards);
-  /// Whether `difference` is at most 0 wherever all guards hold. False where no
-  /// proof of a few steps is found.
+  /// Whether `difference` is at most 0 wherever all guards hold; false if no
+  /// short proof is found.
   bool isProven(const SizeExpr &difference, ArrayRef<Guard> guards);
-  /// Whether entry points can tell if what the guards are for is run.
+  /// Whether entry points can evaluate the guards.
   bool isCertain(ArrayRef<Guard> guards);
   LogicalResult finishUnknown(const Requirement &requirement);
 
@@ -152,7 +151,7 @@ private:
   DenseMap<Value, unsigned> inputs;
   std::vector<Requirement> requirements;
   SmallVector<Guard> guards;
-  /// How many regions that may not be run are being visited.
+  /// The number of conditional regions around the current operation.
   unsigned conditional = 0;
   ArrayRef<SizeExpr> currentLoops;
   SmallVector<Operation *> callers;
@@ -163,9 +162,9 @@ private:
   llvm::SetVector<tensor::ExtractOp> unprovenReads;
 };
 
-/// Each sets the shapes of an operation's results, requires what it requires of
-/// those of its operands, and visits its regions; nothing if the operation is
-/// none of its kind.
+/// Each of these sets the shapes of an operation's results, adds the
+/// requirements on its operands, and visits its regions; nullopt if it does not
+/// handle the operation.
 std::optional<LogicalResult> visitTensorOp(Operation *op,
                                            SizeAnalysis &analysis);
 std::optional<LogicalResult> visitLinalgOp(Operation *op,
@@ -173,8 +172,8 @@ std::optional<LogicalResult> visitLinalgOp(Operation *op,
 std::optional<LogicalResult> visitPosencOp(Operation *op,
                                            SizeAnalysis &analysis);
 std::optional<LogicalResult> visitLoopOp(Operation *op, SizeAnalysis &analysis);
-/// Each sets the integer that an operation computes; false if it is none of its
-/// kind.
+/// Each of these sets the integer that an operation computes; false if it does
+/// not handle the operation.
 bool visitIntegerOp(Operation *op, SizeAnalysis &analysis);
 bool visitAffineOp(Operation *op, SizeAnalysis &analysis);
 

@@ -28,7 +28,7 @@ public:
 
   SizeExpr(int64_t constant = 0);
   static SizeExpr symbol(unsigned symbol);
-  /// What no polynomial of 64-bit coefficients is.
+  /// The result of an overflow of 64-bit coefficients.
   static SizeExpr overflow();
 
   const std::map<Monomial, int64_t> &getTerms() const { return terms; }
@@ -37,7 +37,8 @@ public:
   /// The symbol, if that is all.
   std::optional<unsigned> getSymbol() const;
   SmallVector<unsigned> getSymbols() const;
-  /// The largest number that divides all coefficients; 0 if there are none.
+  /// Returns the greatest common divisor of all coefficients; 0 if there are
+  /// none.
   int64_t getDivisor() const;
   /// Divides all coefficients by a divisor of them.
   SizeExpr divideBy(int64_t divisor) const;
@@ -78,9 +79,9 @@ struct SizeSymbol {
   /// Whether its value follows from no argument, or from one only within a
   /// loop.
   bool isUnknown = false;
-  /// How many symbols it is written with.
+  /// The number of symbols in its expansion.
   unsigned weight = 1;
-  /// The least and greatest values, of what varies within one call.
+  /// The minimum and maximum of a symbol that varies within one call.
   std::optional<std::pair<SizeExpr, SizeExpr>> range;
 };
 
@@ -104,38 +105,39 @@ public:
   unsigned getLeader(unsigned symbol) const;
   /// Lets the symbol be a constant.
   void setConstant(unsigned symbol, int64_t value);
-  /// With leaders instead of symbols, and constants where `useConstants`.
+  /// Replaces symbols by their leaders, and by constants if `useConstants`.
   SizeExpr resolve(const SizeExpr &expr, bool useConstants);
-  /// An upper bound of the expression within a call, in which nothing varies;
-  /// nothing if there is none.
+  /// Returns an upper bound of the expression that does not vary within a call;
+  /// nullopt if none is found.
   std::optional<SizeExpr> maximize(SizeExpr expr) const;
   /// Whether the expression is at most 0 wherever its loops run. Minima,
-  /// maxima, quotients and the variables of loops are replaced by their bounds
-  /// one at a time, so that `i + min(32, n - i) - n` is. False where no proof
-  /// of a few steps is found.
+  /// maxima, quotients and induction variables are replaced by their bounds one
+  /// at a time, which proves `i + min(32, n - i) - n <= 0`. False if no short
+  /// proof is found.
   bool isAtMostZero(const SizeExpr &expr) const;
-  /// Expressions of which all are at most 0 where `expr` is: one for each
-  /// operand of the last minimum or maximum that makes a difference; none if
-  /// there is no such term.
+  /// Splits the last minimum or maximum whose operands must all be considered:
+  /// `expr` is at most 0 if all the returned expressions are. Empty if there is
+  /// no such term.
   SmallVector<SizeExpr> splitCases(const SizeExpr &expr) const;
-  /// An expression of sizes and scalars alone; where it is at most 0, so is one
-  /// of `exprs`. It is found by the same steps, the weakest or simplest of
-  /// those found; nothing if there is none.
+  /// Returns an expression of sizes and scalars only that is sufficient: if it
+  /// is at most 0, so is one of `exprs`. It is found by the same steps; the
+  /// weakest or simplest candidate is returned, nullopt if there is none.
   std::optional<SizeExpr> findCondition(ArrayRef<SizeExpr> exprs) const;
   /// Whether the expression is one of sizes and scalars alone.
   bool isKnown(const SizeExpr &expr) const;
-  /// Whether an entry point cannot even bound the expression.
+  /// Whether the expression depends on elements, so that an entry point cannot
+  /// bound it.
   bool dependsOnElements(const SizeExpr &expr) const;
 
 private:
   unsigned create(SizeSymbol symbol);
-  /// Expressions that are at least as large as one: it is at most 0 if one of
-  /// them is, or if all are where all are needed.
+  /// Upper bounds of an expression: it is at most 0 if one of them is, or, if
+  /// `all`, only if all are.
   struct Replacement {
     SmallVector<SizeExpr> exprs;
     bool needsAll = false;
   };
-  /// Replaces a symbol of an expression by what bounds it.
+  /// Replaces a symbol of an expression by its bounds.
   std::optional<Replacement> replace(const SizeExpr &expr,
                                      unsigned number) const;
   std::optional<unsigned> findUnknown(const SizeExpr &expr) const;
@@ -151,7 +153,7 @@ private:
   std::map<std::pair<TermKind, std::vector<SizeExpr>>, unsigned> terms;
   llvm::EquivalenceClasses<unsigned> classes;
   DenseMap<unsigned, int64_t> constants;
-  /// What terms resolve to, without constants and with them.
+  /// Resolved terms, without and with constants.
   DenseMap<unsigned, SizeExpr> resolved[2];
 };
 

@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// Numbers the sizes of a signature, and says with these numbers what follows
-/// from them and what must hold of them.
+/// Numbers the sizes of a signature and expresses derived sizes and
+/// requirements by these numbers.
 class SizeSignature {
 public:
   SizeSignature(SizeAnalysis &analysis, MLIRContext *context)
@@ -22,8 +22,8 @@ public:
 
   /// The number of an input's dynamic size. Inputs come before results.
   int64_t addInputSize(Value tensor, int64_t dim);
-  /// The number of a result's dynamic size; nothing if it does not follow from
-  /// the inputs.
+  /// Returns the number of a result's dynamic size; nullopt if it does not
+  /// follow from the inputs.
   std::optional<int64_t> addResultSize(Value tensor, int64_t dim);
   /// Numbers all that the analysis has found, when all sizes are there.
   void finish(int64_t numInputs);
@@ -50,7 +50,7 @@ private:
   SmallVector<RelationAttr> relations;
   DenseMap<unsigned, int64_t> sizeOfSymbol;
   DenseMap<unsigned, int64_t> termOfSymbol;
-  /// Of results whose size is a term.
+  /// Numbers of result sizes that are terms.
   std::map<SizeExpr, int64_t> sizeOfExpr;
 };
 

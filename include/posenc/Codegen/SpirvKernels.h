@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a launch passes to a kernel in SPIR-V, which has another signature than
-// the `gpu.func` it was made from:
+// The arguments of a SPIR-V kernel, whose signature differs from that of the
+// `gpu.func` it was generated from:
 //
 //   bindings 0, 1, ... of descriptor set 0    a buffer for each memref
 //   the binding after                         the constants, if there are any
@@ -42,7 +42,7 @@ struct SpirvKernelAbi {
 
   bool isPushed() const { return numWords <= kMaxPushWords; }
   int64_t numMemRefs = 0, numWords = 0;
-  /// With that of the constants and that of the words.
+  /// The number of buffers, including those of the constants and of the words.
   int64_t numBuffers = 0;
 };
 

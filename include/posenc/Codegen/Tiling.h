@@ -42,8 +42,9 @@ bool isTiledColumnReduction(linalg::LinalgOp op);
 /// rows of an input.
 bool isTiledReduction(linalg::LinalgOp op);
 
-/// The input over which posenc-reuse-operands lets an elementwise operation
-/// write its result, if nothing reads it afterwards; null if there is none.
+/// Returns the input that posenc-reuse-operands makes the destination of an
+/// elementwise operation, if nothing reads it afterwards; null if there is
+/// none.
 OpOperand *findReusableInput(linalg::LinalgOp op);
 
 /// Whether an operation writes its destination whole and does not read it.
@@ -56,12 +57,13 @@ BlockArgument getInPlaceInput(Value destination);
 /// Whether an output may have the memory of the value, an input of a function.
 bool isInPlaceInput(Value value);
 
-/// Whether the operation reads such an input: it must not move behind others.
+/// Whether the operation reads an input that an output may overwrite. Such an
+/// operation must not move after others.
 bool readsInPlaceInput(Operation *op);
 
 /// Whether an elementwise operation may write its result over an input of its
-/// function that it reads: it reads each element before it writes the same one,
-/// and nothing reads the input afterwards.
+/// function. It must read each element before it writes the same one, and
+/// nothing may read the input afterwards.
 bool canWriteOver(linalg::LinalgOp op, Value input);
 
 } // namespace mlir::posenc

@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// Computes a new score from the score, or whether a key takes part, given the
-/// arguments of the region.
+/// Builds a region's result, a new score or whether a key is visible, from the
+/// region's arguments.
 using BuildScalar =
     llvm::function_ref<Value(OpBuilder &, Location, ValueRange arguments)>;
 
@@ -23,16 +23,16 @@ using BuildScalar =
 void buildScore(OpBuilder &builder, AttentionOp op, BuildScalar build);
 void buildScore(OpBuilder &builder, OnlineAttentionOp op, BuildScalar build);
 
-/// Gives an attention a region that says which keys take part. Where there is
-/// one, both must hold.
+/// Adds a mask_mod condition (the `where` region) to an attention op, in
+/// conjunction with an existing one.
 void buildWhere(OpBuilder &builder, AttentionOp op, BuildScalar build);
 void buildWhere(OpBuilder &builder, OnlineAttentionOp op, BuildScalar build);
 
 /// The score becomes `cap * tanh(score / cap)`, as in Gemma 2.
 void buildSoftCap(OpBuilder &builder, AttentionOp op, double cap);
 
-/// Clones the operations of a score or where region for the arguments, and
-/// returns what it yields. There must be a region.
+/// Clones the operations of a non-empty `score` or `where` region for the given
+/// arguments, and returns the yielded value.
 Value cloneScalarRegion(OpBuilder &builder, Region &region,
                         ValueRange arguments);
 

@@ -35,8 +35,8 @@ LogicalResult getResultTilePosition(Operation *op, OpBuilder &builder,
                                     ArrayRef<OpFoldResult> sizes,
                                     SmallVector<OpFoldResult> &resultOffsets,
                                     SmallVector<OpFoldResult> &resultSizes);
-/// A tile of a result by computing the loops that it needs; fails where it is
-/// part of a dimension that is no loop.
+/// Generates a tile of a result by tiling the loops that compute it; fails if
+/// the tile slices a dimension that is not a loop.
 FailureOr<TilingResult> generateResultTileValue(Operation *op,
                                                 OpBuilder &builder,
                                                 unsigned resultNumber,
@@ -49,8 +49,8 @@ LogicalResult getIterationDomainTileFromResultTile(
 /// Results have the sizes of their destinations.
 LogicalResult reifyResultShapes(Operation *op, OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes);
-/// Memrefs are read, destinations written, and read where the operation keeps
-/// some of what they hold.
+/// Memref inputs are read and destinations written; destinations that keep some
+/// of their elements are also read.
 void getEffects(Operation *op,
                 SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
 /// Sizes may disagree at run time: no operation is computed ahead.

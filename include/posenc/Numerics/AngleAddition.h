@@ -6,30 +6,33 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of a run of positions one, its anchor, has cos and sin from its phase, the
-// others are a rotation further,
+// Positions are divided into runs. The cos and sin of one position of a run,
+// its base position a, are computed from the exact phase; those of the others
+// are a rotation by a constant step b further:
 //
 //   cos(a + bF) = cos(a) cos(bF) - sin(a) sin(bF)
 //   sin(a + bF) = sin(a) cos(bF) + cos(a) sin(bF)
 //
-// by constants: two products an element, or four where the constants have two
-// parts, for a phase and its polynomials, which are forty operations. What a
-// position gets depends on it alone, whatever was asked for before, and is the
-// same on every target. Tables of f64, and of very many pairs, have all of it
-// from the phase.
+// The constants cos(bF) and sin(bF) are in memory. This takes two products per
+// element, or four where the constants have two parts, instead of the phase and
+// its polynomials, which are forty operations. The result for a position
+// depends on the position alone, not on earlier ones, and is the same on every
+// target. Tables of f64, and those of more than 4096 pairs, use the phase of
+// each position.
 //
-// For a rotation the anchor is the first position of a run of 16, so that
-// position 0 changes nothing. For a table it is in the middle of a run of 32,
-// or of 64 for bf16, between two positions: b is -15.5, -14.5 to 15.5. Those as
-// far before it as behind it have the same constants and the same `sin(a)
-// sin(bF)` and `cos(a) sin(bF)`, but for the sign: `rotateBoth`.
+// For a rotation, the base position is the first of a run of 16, so position 0
+// is the identity. For a table, it is the middle of a run of 32, or of 64 for
+// bf16, between two positions: b is -15.5, -14.5, ..., 15.5. Two positions at
+// the same distance before and after it share their constants, and the products
+// `sin(a) sin(bF)` and `cos(a) sin(bF)` up to the sign (`rotateBoth`).
 //
-// The anchors of four neighbouring runs of a table are themselves rotations of
-// one in the middle of all, a stretch: their phases would be a tenth of a
-// table's time.
+// The base positions of four neighbouring runs of a table, a stretch, are
+// themselves rotations of the position in their middle, since their phases
+// would take a tenth of a table's time.
 //
-// Sums are wrong by a share of 1: where an element of a table is so small that
-// it shows, next to a zero, the element is from its own phase.
+// Angle addition has an absolute error. Near a zero of sin or cos that is a
+// large relative error, so these elements of a table are recomputed from the
+// exact phase of their position.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,108 +45,115 @@
 
 namespace mlir::posenc {
 
-/// What cos and sin are for: the elements of a table, each right to its own
-/// last place; or a rotation, which multiplies and adds them.
+/// The use of cos and sin. The elements of a table are accurate to their own
+/// last place; a rotation multiplies and adds them, so only their absolute
+/// error counts.
 enum class TableUse { Table, Rotation };
 
-/// The cos and sin of a position from those of its anchor.
+/// Computes the cos and sin of a position from those of its base position.
 class AngleAddition {
 public:
-  /// The least positions of a run.
+  /// The smallest number of positions in a run.
   static constexpr int64_t kRun = 16;
 
   using Position = ExactPhase::Position;
   using CosSin = ExactPhase::CosSin;
 
-  /// Puts constants in front of `op`'s function, in its module. For tensors of
-  /// type `type`; the elements are f64 for f64, else f32. `order` has the pairs
-  /// in the order in which they are asked for.
+  /// Creates the constants in `op`'s module. `type` is the element type of the
+  /// tensors; elements are computed in f64 for f64, else in f32. `order` lists
+  /// the pairs in the order in which they are requested.
   AngleAddition(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
                 AxesAttr axes, bool inverse, Type type, TableUse use,
                 ArrayRef<int64_t> order);
 
   /// Positions of a run, a power of two.
   int64_t getRun() const {
-    return use == TableUse::Table ? 2 * getNumPlaces() : getNumPlaces();
+    return use == TableUse::Table ? 2 * getNumSteps() : getNumSteps();
   }
-  /// How many constants of a pair there are.
-  int64_t getNumPlaces() const { return stepLevel.numPlaces; }
-  /// Whether there are anchors at all; else the phases are those of the
-  /// positions themselves.
+  /// The number of rotation steps that have constants.
+  int64_t getNumSteps() const { return stepLevel.numSteps; }
+  /// Whether there are runs; otherwise each position's own phase is used.
   bool hasRuns() const { return runs; }
   const ExactPhase &getPhases() const { return phases; }
   int64_t getNumPairs() const { return length; }
   int64_t getNumAxes() const { return numAxes; }
-  /// The size of memory for so many parts of the pairs, as cos and sin are two,
-  /// how it is aligned, and where a part of pairs from `first` on is in it.
+  /// The size and alignment of memory for `numParts` values of each pair (cos
+  /// and sin are two parts), and the offset of a part for the pairs from
+  /// `first` on.
   int64_t getSize(int64_t numParts) const {
     return getLead() + getStride(numParts);
   }
   int64_t getAlignment() const { return isAtPlaceOfPage() ? kPageBytes : 64; }
-  Value getPlaceOf(OpBuilder &builder, Location loc, Value first, int64_t part,
-                   int64_t numParts) const;
-  /// The type of an anchor's cos and sin.
-  Type getAnchorType() const { return products; }
+  Value getOffset(OpBuilder &builder, Location loc, Value first, int64_t part,
+                  int64_t numParts) const;
+  /// The type of a base position's cos and sin.
+  Type getBaseType() const { return products; }
   /// Bytes of the constants of a pair.
   int64_t getStepBytes() const;
 
-  /// The first position of the run.
-  Position getAnchor(OpBuilder &builder, Location loc,
-                     const Position &position) const;
-  /// Whether anchors are those of a stretch turned; else a stretch is a run.
-  bool hasStretches() const { return turnLevel.numPlaces > 0; }
+  /// Returns the first position of the position's run.
+  Position getBasePosition(OpBuilder &builder, Location loc,
+                           const Position &position) const;
+  /// Whether base positions are rotations of a stretch's middle; otherwise a
+  /// stretch is a single run.
+  bool hasStretches() const { return baseLevel.numSteps > 0; }
   int64_t getStretchLength() const {
-    return hasStretches() ? 2 * turnLevel.numPlaces * getRun() : getRun();
+    return hasStretches() ? 2 * baseLevel.numSteps * getRun() : getRun();
   }
-  /// The first position of the stretch, whose `emit` is for its middle.
+  /// Returns the first position of the stretch. `ExactPhase::emit` of it gives
+  /// the cos and sin of the middle.
   Position getStretch(OpBuilder &builder, Location loc,
                       const Position &position) const;
-  /// `emit`'s result for a stretch, as `turn` and `rotate` want it; without
-  /// anchors, the element itself.
+  /// Converts the result of `ExactPhase::emit` for a stretch to the type of
+  /// `rotateBase` and `rotate`; without runs, to the element itself.
   CosSin roundPhase(OpBuilder &builder, Location loc,
                     const CosSin &element) const;
-  /// The anchor of the position's run from that of its stretch.
-  CosSin turn(OpBuilder &builder, Location loc, const Position &position,
-              const CosSin &stretch, Value first) const;
-  /// The anchor's cos and sin of vectors of pairs from number `first` on,
-  /// further by the position's place in its run.
+  /// Computes the base position of the position's run from that of its stretch.
+  CosSin rotateBase(OpBuilder &builder, Location loc, const Position &position,
+                    const CosSin &stretch, Value first) const;
+  /// Rotates the base position's cos and sin, for the vector of pairs from
+  /// `first` on, by the position's step within its run.
   CosSin rotate(OpBuilder &builder, Location loc, const Position &position,
-                const CosSin &anchor, Value first) const;
+                const CosSin &base, Value first) const;
 
-  /// For a table, with one axis: the elements of the positions `place` behind
-  /// the middle of the run, from 0 on, and as far before it. The same bits.
+  /// For a table with one axis: computes the elements of two positions, `step`
+  /// positions after the middle of the run and as many before it. The results
+  /// are those of `rotate`, bit for bit.
   std::pair<CosSin, CosSin> rotateBoth(OpBuilder &builder, Location loc,
-                                       Value place, const CosSin &anchor,
+                                       Value step, const CosSin &base,
                                        Value first) const;
 
-  /// Whether `rotate` can give an element that has to be mended.
+  /// Whether `rotate` can return an element that must be recomputed.
   bool canBeSmall() const { return limit != 0.0; }
-  /// What to compare of an element: its bits without the sign, which are in the
-  /// order of magnitudes. Sines that are zero everywhere are as large as can
-  /// be.
+  /// Returns the bits of an element without the sign, which are ordered by
+  /// magnitude. Sines of frequency 0, which are always zero, get the largest
+  /// magnitude.
   Value getMagnitude(OpBuilder &builder, Location loc, Value element,
                      Value first) const;
-  /// Whether elements of such magnitudes have to be mended.
+  /// Emits an i1 vector: whether elements of these magnitudes must be
+  /// recomputed.
   Value isSmall(OpBuilder &builder, Location loc, Value magnitude) const;
-  /// Words of which `isAnySmall` can tell whether any of the elements may have
-  /// to be mended: what takes least, where it matters without constants, which
-  /// would take registers or be loaded. All bits are those of none. `written`
-  /// is what becomes of them: one vector of bf16 has half the words.
+  /// Returns words from which `isAnySmall` tells whether any element may have
+  /// to be recomputed. They are cheap to compute, without constants that would
+  /// occupy registers. Words with all bits set stand for no such element.
+  /// `written` are the vectors to be stored: one vector of bf16 has half the
+  /// words.
   Value getMarks(OpBuilder &builder, Location loc, const CosSin &element,
                  ValueRange written, Value first) const;
-  /// The marks of all elements of both.
+  /// Combines the marks of two sets of elements.
   Value joinMarks(OpBuilder &builder, Location loc, Value a, Value b) const;
-  /// An i1.
+  /// Emits an i1: whether the marks stand for any element near zero.
   Value isAnySmall(OpBuilder &builder, Location loc, Value marks) const;
-  /// The element, from the phase where it is small.
-  CosSin mend(OpBuilder &builder, Location loc, const Position &position,
-              Value first, const CosSin &element) const;
+  /// Returns the element, recomputed from the exact phase where it is near
+  /// zero.
+  CosSin recompute(OpBuilder &builder, Location loc, const Position &position,
+                   Value first, const CosSin &element) const;
 
 private:
-  /// Constants that rotate by some places of `unit` positions each.
+  /// Constants that rotate by multiples of `unit` positions.
   struct Level {
-    int64_t numPlaces, unit;
-    /// Name of a global: places x blocks x parts x `block`.
+    int64_t numSteps, unit;
+    /// Name of a global of the shape steps x blocks x parts x `block`.
     std::string constants;
   };
   void createLevel(OpBuilder &builder, Operation *op, Level &level,
@@ -151,25 +161,26 @@ private:
                    ArrayRef<int64_t> order);
   Position getFirst(OpBuilder &builder, Location loc, const Position &position,
                     int64_t length) const;
-  /// Long rows of a table are read as fast as it is written. A load from where
-  /// in its page a line was just written waits until all stores are done, so
-  /// that rows begin where the memory of few tables does.
+  /// Whether the constants start at an offset within their page that outputs
+  /// rarely have. A load waits for all earlier stores if a line at the same
+  /// offset within a page was just written; long rows of constants are read as
+  /// fast as a table is written.
   bool isAtPlaceOfPage() const {
     return use == TableUse::Table && length >= kLongRow;
   }
-  /// What is before the first.
+  /// Elements before the first constant.
   int64_t getLead() const {
     return isAtPlaceOfPage() ? kLeadBytes * 8 / products.getIntOrFloatBitWidth()
                              : 0;
   }
   int64_t getBlock() const;
-  /// From one place of constants to the next.
+  /// Elements from the constants of one step to those of the next.
   int64_t getStride(int64_t numParts) const {
     return llvm::divideCeil(length, block) * block * numParts;
   }
-  struct Place;
-  Place getPlace(OpBuilder &builder, Location loc, const Level &level,
-                 Value axis) const;
+  struct Step;
+  Step getStep(OpBuilder &builder, Location loc, const Level &level,
+               Value axis) const;
   Value loadPart(OpBuilder &builder, Location loc, const Level &level,
                  Value row, int64_t part, Value first, int64_t lanes) const;
   SmallVector<Value> loadLevel(OpBuilder &builder, Location loc,
@@ -179,23 +190,24 @@ private:
   Value orStill(OpBuilder &builder, Location loc, Value words,
                 Value first) const;
 
-  /// From here on constants are read faster as rows, whatever they meet.
+  /// From this number of pairs on, constants are read faster in long rows, even
+  /// with such conflicts.
   static constexpr int64_t kLongRow = 512;
   static constexpr int64_t kPageBytes = 4096, kLeadBytes = 640;
 
   TableUse use;
   bool runs;
-  Level stepLevel, turnLevel;
+  Level stepLevel, baseLevel;
   ExactPhase phases;
   int64_t length, numAxes;
-  /// Of the elements, and of the products.
+  /// The types of the elements and of the products.
   Type type, products;
-  /// Pairs whose parts lie side by side, a multiple of all vectors. Short rows
-  /// of f64 would be read as fast as a table is written: where they are at the
-  /// same place of a page, each load waits for a store.
+  /// The number of pairs whose parts are contiguous, a multiple of all vector
+  /// sizes. It is small for f64, as short rows of constants would conflict with
+  /// the stores to a table at the same offset within a page.
   int64_t block;
-  /// The constants of a step: cos and sin; for a rotation of more than 16 bits
-  /// also what f32 lost.
+  /// The parts of a step's constants: cos and sin, and for rotations of more
+  /// than 16 bits the rounding errors of both.
   int64_t numParts;
   /// Sums below are not precise enough; 0 for a rotation.
   double limit;

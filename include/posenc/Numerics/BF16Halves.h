@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bits of a bf16 are the upper half of those of its f32. In a vector read
-// as 32-bit words, a shift makes f32 of the even elements and a mask of the odd
-// ones, where widening element by element takes shuffles.
+// The bits of a bf16 are the upper half of the bits of the same f32. In a
+// vector that is read as 32-bit words, a shift converts the even elements to
+// f32 and a mask the odd ones, without the shuffles that an extension in order
+// needs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,17 +24,18 @@ struct BF16Halves {
   Value even, odd;
 };
 
-/// The even and the odd elements of a vector of bf16 of even length, in f32.
+/// Returns the even and the odd elements of a bf16 vector of even length, in
+/// f32.
 BF16Halves splitBF16(OpBuilder &builder, Location loc, Value value);
 
-/// The bf16 in the upper halves of words, side by side.
+/// Joins the bf16 in the upper halves of words to one vector.
 Value joinRoundedBF16(OpBuilder &builder, Location loc, BF16Halves bits);
 
-/// The inverse of `splitBF16`, rounded to the nearest even, on all processors
-/// alike: the instructions of some flush subnormals, and make LLVM take back
-/// streaming stores. A NaN must have nothing in its lower 16 bits, from where a
-/// carry would go through it: one that came from a bf16, or that the processor
-/// makes itself, has not.
+/// The inverse of `splitBF16`, rounding to nearest even in integer arithmetic.
+/// The conversion instructions of some processors flush subnormals, and make
+/// LLVM drop streaming stores. The lower 16 bits of a NaN must be 0, as a carry
+/// would change it; those of NaNs from bf16, and of NaNs that a processor
+/// generates, are.
 Value joinBF16(OpBuilder &builder, Location loc, BF16Halves halves);
 
 } // namespace mlir::posenc

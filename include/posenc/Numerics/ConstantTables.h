@@ -14,13 +14,13 @@
 
 namespace mlir::posenc {
 
-/// A constant global of these values, in the nearest module around `op`, and
-/// its name; equal ones are shared.
+/// Creates a constant global of these values in the nearest module around `op`
+/// and returns its name. Equal globals are shared.
 template <typename Number>
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
                             ArrayRef<Number> values, int64_t alignment = 64);
 
-/// The same of what a constant of any shape has, in the order of its elements.
+/// Does the same for the elements of a constant of any shape, in order.
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
                             DenseElementsAttr values, int64_t alignment = 64);
 

@@ -14,31 +14,31 @@
 
 namespace mlir::posenc {
 
-/// How near the cos and sin of a phase are, in f64: each to its own last places
-/// (`ExactSincos::emit`), or against 1 (`ExactSincos::emitForRotation`), for
-/// which the upper half of the phase will do.
+/// The accuracy of the f64 cos and sin of a phase: a relative error
+/// (`ExactSincos::emit`), or an absolute one (`ExactSincos::emitForRotation`),
+/// for which the upper half of the phase suffices.
 enum class PhasePrecision { Relative, Absolute };
 
-/// The constants of a frequencies attribute, and the cos and sin from them.
+/// Emits cos and sin from the constants of a frequencies attribute.
 class ExactPhase {
 public:
-  /// Puts the constants in front of `op`'s function, in its module. `order` has
-  /// the pairs in the order in which they are asked for. `emit` is for phases
-  /// that are `ahead` positions further than the position it gets.
+  /// Creates the constants in `op`'s module. `order` lists the pairs in the
+  /// order in which they are requested. `emit` adds `ahead` positions to the
+  /// position that it gets.
   ExactPhase(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
              AxesAttr axes, bool inverse, Type type, PhasePrecision precision,
              ArrayRef<int64_t> order, double ahead = 0.0);
 
-  /// A position, or one for each axis, as i64.
+  /// A position, one i64 for each axis.
   struct Position {
     SmallVector<Value> axes;
     /// Whether all are small enough for the short way to the phase.
     Value isShort;
   };
-  /// The position of these numbers, one for each axis: i32, i64 or indices.
+  /// Creates a position of one number for each axis: i32, i64 or index.
   Position createPosition(OpBuilder &builder, Location loc,
                           ValueRange axes) const;
-  /// The position at loop indices `indices`.
+  /// Loads the position at the loop indices `indices`.
   Position loadPosition(OpBuilder &builder, Location loc, Value positions,
                         ValueRange indices) const;
 
@@ -46,16 +46,19 @@ public:
   struct CosSin {
     Value cos, sin;
   };
-  /// Of `lanes` pairs from number `first` of the order on. `isShort` takes the
-  /// short way, which is right where the position says so.
+  /// Emits the cos and sin of `lanes` pairs from index `first` of the order on.
+  /// `isShort` selects the faster code for small positions; it requires that
+  /// `position.isShort` holds.
   CosSin emit(OpBuilder &builder, Location loc, const Position &position,
               Value first, int64_t lanes, bool isShort) const;
-  /// Of the position itself, to the last places, whatever the precision else.
+  /// Emits the cos and sin of the position itself, without `ahead`, with a
+  /// relative error whatever the precision.
   CosSin emitRelative(OpBuilder &builder, Location loc,
                       const Position &position, Value first, int64_t lanes,
                       bool isShort = false) const;
 
-  /// For each of `lanes` pairs the value of its axis, of scalars or of vectors.
+  /// Returns for each of `lanes` pairs the value of its axis; values are
+  /// scalars or vectors.
   Value selectAxis(OpBuilder &builder, Location loc, ValueRange values,
                    Value first, int64_t lanes) const;
 
@@ -77,9 +80,9 @@ private:
   Type type;
   PhasePrecision precision;
   int64_t length;
-  /// Names of globals: the two parts of a frequency that `ExactSincos` wants;
-  /// its upper 64 bits as two signed numbers; the axis of each pair; what to
-  /// add to a phase to be ahead, and its upper half.
+  /// Names of globals: the two parts of a frequency for `ExactSincos`; its
+  /// upper 64 bits as two signed numbers; the axis of each pair; the phase of
+  /// `ahead` positions, and its upper half.
   std::string high, low, top, rest, axisOfPair, aheads, aheadTops;
 };
 

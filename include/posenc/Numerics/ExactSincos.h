@@ -6,24 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One definition of cos(p*f) and sin(p*f) for all targets, from integer and
-// float add, multiply and fma only, so that tables have the same bits wherever
-// there is a fused multiply-add. No library function, no branch, no range in
-// which it is less exact.
+// The one definition of cos(p*f) and sin(p*f) for all targets. It consists of
+// integer and float additions, products and fused multiply-adds only, so tables
+// have the same bits on all targets. It has neither library calls nor branches,
+// and the same accuracy at every position.
 //
-// The phase. `F = round(f/(2*pi) * 2^96)`, a fraction of a turn per position
-// with 96 bits, is a constant of the kernel: `F = H*2^32 + L`. With
-// `p = ph*2^32 + pl` (`pl` unsigned) the phase in turns times 2^64 is
-// `p*H + ph*L + ((pl*L) >> 32)` modulo 2^64, right for every 64-bit position:
-// the two bits that matter for the quadrant, and 62 for the angle, survive
-// however often the product has gone round.
+// Exact phase (range reduction in fixed point). `F = round(f/(2*pi) * 2^96)`, a
+// fraction of a turn per position with 96 bits, is a constant of the kernel: `F
+// = H*2^32 + L`. With `p = ph*2^32 + pl` (`pl` unsigned) the phase in turns
+// times 2^64 is `p*H + ph*L + ((pl*L) >> 32)` modulo 2^64. It is exact for
+// every 64-bit position: two bits select the quadrant and 62 bits are the
+// angle, no matter how many turns the product has.
 //
-// The elements. What becomes f32 or less is f64 within 2^-46 here, and rounded;
-// tables of f64 are within 2 units in the last place.
+// Elements. Those of f32 and narrower types are computed in f64 with an error
+// of 2^-46 and rounded; elements of f64 are within 2 units in the last place.
 //
-// A rotation multiplies and adds the two, so that what counts is the error
-// against 1: the upper 32 bits of the phase, 2^-32 of a turn, are 20 times
-// finer than f32.
+// Rotations. A rotation multiplies and adds cos and sin, so their absolute
+// error counts. The upper 32 bits of the phase, in units of 2^-32 of a turn,
+// are 20 times finer than f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,25 +47,27 @@ public:
     Value cos, sin;
   };
 
-  /// The phase of any 64-bit position is the sum of both parts; the second is
-  /// zero from 0 to 2^32-1. All values are i64 or equal vectors of i64:
-  /// positions and the two parts of their frequencies (`low` zero-extended).
+  /// Emit the two parts of a phase, whose sum is the phase of any 64-bit
+  /// position; the second part is zero for positions from 0 to 2^32-1. All
+  /// values are i64 or vectors of i64 of one shape: positions and the two parts
+  /// of their frequencies (`low` zero-extended).
   static Value emitPhaseOfLow(OpBuilder &builder, Location loc, Value position,
                               Value high, Value low);
   static Value emitPhaseOfHigh(OpBuilder &builder, Location loc, Value position,
                                Value high, Value low);
 
-  /// The cos and sin in f64, for elements of type `type`: for f64 within 2
-  /// units in the last place, for others within 2^-46 of what they are; next to
-  /// zero within 2^-61.
+  /// Emits cos and sin in f64, for elements of type `type`: within 2 units in
+  /// the last place for f64; for other types with a relative error of 2^-46,
+  /// next to zero an absolute error of 2^-61.
   Result emit(OpBuilder &builder, Location loc, Value phase, Type type) const;
 
   /// Them in that type. 16 bits are rounded from f32.
   static Value emitRounding(OpBuilder &builder, Location loc, Value elements,
                             Type type);
 
-  /// For a rotation, in f64, from the upper 32 bits of the phase, as i32 or a
-  /// vector of it; largest error 2^-29 times the factor.
+  /// Emits cos and sin of a rotation in f64, from the upper 32 bits of the
+  /// phase as i32 or a vector of i32; the largest error is 2^-29 times the
+  /// factor.
   Result emitForRotation(OpBuilder &builder, Location loc,
                          Value phaseTop) const;
 

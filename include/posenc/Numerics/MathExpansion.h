@@ -20,8 +20,9 @@ namespace mlir::posenc {
 /// `math.fpowi` with a larger one logarithms.
 constexpr int64_t kMaxConstantPower = 64;
 
-/// Whether posenc-expand-math turns an operation of the math dialect, on scalars
-/// or on vectors, into arithmetic or into an instruction that all targets have.
+/// Whether posenc-expand-math converts an operation of the math dialect, on
+/// scalars or vectors, to arithmetic or to an instruction that all targets
+/// have.
 bool hasMathExpansion(Operation *op);
 
 /// Whether all operands and results have an element type (f64, f32, f16, bf16,

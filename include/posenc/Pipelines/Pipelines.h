@@ -77,9 +77,9 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
                         llvm::cl::init(false)};
 };
 
-/// From posenc on tensors to launches of kernels for a GPU; functions that have
-/// none are left out. With `hasFunctions`, kernels may have quotients and
-/// functions of math, for which there is no SPIR-V.
+/// From posenc on tensors to launches of GPU kernels; functions without kernels
+/// are removed. With `hasFunctions`, kernels may contain divisions and math
+/// functions, which have no SPIR-V form with the required accuracy.
 void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions);
 
 /// From kernels for a GPU to the NVVM dialect.

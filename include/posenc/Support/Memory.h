@@ -16,8 +16,8 @@ namespace posenc {
 /// The bytes that the process can still use: those of the machine, or of the
 /// control group if it has fewer. UINT64_MAX where the system does not tell.
 ///
-/// Linux grants more memory than there is and kills the process that uses it:
-/// an allocation that succeeds says nothing.
+/// Linux overcommits memory and kills the process that uses too much, so a
+/// successful allocation proves nothing.
 uint64_t getAvailableMemory();
 
 } // namespace posenc

@@ -13,14 +13,16 @@
 
 namespace mlir::posenc {
 
-/// Code that was compiled before, in a folder that processes share. A cache is
-/// never in the way: where it cannot be read or written, all is compiled.
+/// A cache of compiled code in a folder that processes share. Errors of the
+/// cache are never fatal: if it cannot be read or written, the code is
+/// compiled.
 class CodeCache {
 public:
-  /// One that has nothing and keeps nothing.
+  /// Creates a cache that stores nothing.
   CodeCache() = default;
-  /// One in the folder that the environment names: POSENC_CACHE (`off`: none),
-  /// else `posenc` in XDG_CACHE_HOME, else in `.cache` at HOME.
+  /// Creates a cache in the folder given by the environment: POSENC_CACHE
+  /// (`off` disables it), else `posenc` in XDG_CACHE_HOME, else in `.cache` in
+  /// HOME.
   static CodeCache fromEnvironment();
 
   /// A name for all that the code depends on: the module but for its
@@ -28,13 +30,14 @@ public:
   /// no cache for it.
   std::string getKey(ModuleOp module, const CodeOptions &options,
                      CodeKind kind) const;
-  /// Nothing unless what the folder has of this name is whole.
+  /// Returns the code for a key; nullopt if there is none or the file is
+  /// corrupt.
   std::optional<KernelCode> load(StringRef key) const;
   /// Keeps the code, and removes the oldest if there is too much.
   void store(StringRef key, const KernelCode &code) const;
 
 private:
-  /// Empty if there is none.
+  /// Empty if the cache is disabled.
   std::string folder;
 };
 

@@ -26,15 +26,15 @@ struct CudaImage {
   std::string bytes;
 };
 
-/// Compiles a module of launches and kernels, which stays as it is. Nothing
-/// after an error diagnostic. With each target's PTX comes its cubin, if it is
-/// wanted and there is an assembler.
+/// Compiles a module of launches and kernels without changing it. Returns
+/// nullopt after an error diagnostic. Each image has PTX, and a cubin if that
+/// is requested and ptxas is found.
 std::optional<std::vector<CudaImage>>
 generateCudaImages(ModuleOp module, llvm::ArrayRef<CudaTarget> targets,
                    bool withCubins);
 
-/// The assembler of the CUDA toolkit: of CUDA_HOME or CUDA_PATH, or else
-/// `ptxas` on PATH; empty if there is none.
+/// Returns the path of the CUDA toolkit's assembler: in CUDA_HOME or CUDA_PATH,
+/// or else `ptxas` on PATH; empty if there is none.
 std::string findPtxas();
 
 /// Assembles PTX. The assembler's own words are the error.

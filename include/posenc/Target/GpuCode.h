@@ -26,25 +26,25 @@ struct GpuTargets {
 /// The name of the target for Vulkan, which is one for all devices.
 inline constexpr llvm::StringLiteral kVulkanTarget = "vulkan";
 
-/// What a library has of a module for GPUs.
+/// The GPU code of a library.
 struct GpuCode {
   /// The functions that launch the kernels, in the LLVM dialect, and with the
   /// signatures that their CPU code has.
   OwningOpRef<ModuleOp> host;
   std::vector<CudaImage> images;
-  /// The kernels for Vulkan, as SpirvCode.h describes them; empty if not asked
-  /// for.
+  /// The kernels for Vulkan, in the format of SpirvCode.h; empty if not
+  /// requested.
   std::vector<uint32_t> vulkan;
 };
 
 /// Lowers a module at any stage before `vector` to launches and kernels.
-/// Functions without kernels are left out with a warning; if none is left, that
-/// is an error. With `hasFunctions`, kernels may have quotients and functions of
-/// math, for which there is no SPIR-V.
+/// Functions without GPU kernels are removed with a warning; it is an error if
+/// none is left. With `hasFunctions`, kernels may contain divisions and math
+/// functions, which have no SPIR-V form.
 LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions);
 
-/// Compiles what a module at any stage before `vector` has for GPUs; the module
-/// stays as it is. Nothing after an error diagnostic.
+/// Compiles the GPU kernels of a module at any stage before `vector`, without
+/// changing it. Returns nullopt after an error diagnostic.
 std::optional<GpuCode>
 generateGpuCode(ModuleOp module, const GpuTargets &targets, bool withCubins);
 

@@ -21,10 +21,10 @@ namespace mlir::posenc {
 /// The symbols of a kernel library, compiled in memory for this machine.
 class JitLibrary {
 public:
-  /// Lowers and compiles a module at any stage, in place. Null after an error
-  /// diagnostic. The exported symbols have the prefix `posenc`. `tuning`
-  /// replaces this machine's defaults. With `gpus`, the library is for those
-  /// alone.
+  /// Lowers and compiles a module at any stage, in place. Returns null after an
+  /// error diagnostic. Exported symbols have the prefix `posenc`. `tuning`
+  /// replaces this machine's defaults. With `gpus`, the library has GPU code
+  /// only.
   static std::unique_ptr<JitLibrary>
   create(ModuleOp module, const CodeCache &cache = {},
          const std::optional<Tuning> &tuning = std::nullopt,
@@ -33,7 +33,7 @@ public:
 
   /// The address of an exported symbol, or null.
   void *lookup(llvm::StringRef symbol);
-  /// What `posenc_metadata()` returns.
+  /// Returns the library's metadata, as `posenc_metadata()` does.
   const char *getMetadata();
 
 private:

@@ -19,7 +19,7 @@ namespace mlir::posenc {
 
 class CodeCache;
 
-/// What a kernel library shall be.
+/// Options of a kernel library.
 struct CodeOptions {
   /// Best first, of one architecture, as TargetSpec::parseAll gives them. If
   /// there is no code for CPUs, the first says where that for GPUs is called.
@@ -28,7 +28,7 @@ struct CodeOptions {
   GpuTargets gpus;
   /// Functions that there is an error for if a GPU has no code for them.
   std::vector<std::string> neededOnGpu;
-  /// Of the exported symbols.
+  /// The prefix of exported symbols.
   std::string prefix = "posenc";
   Threads threads = Threads::OpenMP;
 };
@@ -47,14 +47,14 @@ std::string printModule(ModuleOp module);
 /// Takes the text of a stage on the way, and a suffix for its file.
 using StageHandler = llvm::function_ref<void(StringRef suffix, StringRef text)>;
 
-/// Compiles a module at any stage. It may be lowered in place. With a cache,
-/// the code may be one from before. Nothing after an error diagnostic.
+/// Compiles a module at any stage, and may lower it in place. The code may come
+/// from the cache. Returns nullopt after an error diagnostic.
 std::optional<KernelCode> generateKernelCode(ModuleOp module,
                                              const CodeOptions &options,
                                              CodeKind kind,
                                              const CodeCache &cache);
 
-/// The same without a cache, showing every stage.
+/// Does the same without a cache, and passes every stage to a callback.
 std::optional<KernelCode> generateKernelCode(ModuleOp module,
                                              const CodeOptions &options,
                                              CodeKind kind,

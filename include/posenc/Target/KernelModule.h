@@ -18,21 +18,21 @@
 
 namespace mlir::posenc {
 
-/// How far to lower a module.
+/// The stages of lowering.
 enum class Stage { Posenc, Linalg, Tiled, Vector, Llvm };
 
-/// Lowers a module in place. It may be at any earlier stage; one that `from`
-/// says it has reached is not gone through again. Errors are diagnostics.
+/// Lowers a module to a stage, in place. `from` is the stage that the module
+/// has already reached. Emits a diagnostic on failure.
 LogicalResult lowerModule(ModuleOp module, Stage to, const TargetSpec &target,
                           Stage from = Stage::Posenc);
 
-/// How a library starts threads where the host sets no loop of its own.
+/// How a library starts threads if the host does not set a parallel loop.
 enum class Threads { None, OpenMP };
 
-/// What a library is made of.
+/// The parts of a library.
 struct LibraryParts {
-  /// At the LLVM stage, one for each target, best first; none if there is no
-  /// code for CPUs.
+  /// Modules at the LLVM stage, one for each target, best first; empty if there
+  /// is no CPU code.
   llvm::SmallVector<ModuleOp> modules;
   llvm::ArrayRef<TargetSpec> targets;
   /// Null if there is no code for GPUs.
@@ -40,7 +40,7 @@ struct LibraryParts {
   std::string prefix;
   Threads threads = Threads::OpenMP;
 
-  /// Gives a function a workspace in all parts if it has one in any.
+  /// Adds a workspace to a function in all parts if it has one in any part.
   void unifyWorkspaces();
   /// The functions, and where there is code for each.
   llvm::SmallVector<LibraryKernel> getKernels() const;
@@ -48,9 +48,9 @@ struct LibraryParts {
   std::string createMetadata(llvm::ArrayRef<LibraryKernel> kernels) const;
 };
 
-/// Makes one library of its parts: emits the C interface into the modules,
-/// translates and links them with the kernel support library, and optimizes
-/// each function for its target. Null after an error diagnostic.
+/// Builds a library from its parts: emits the C interface, translates the
+/// modules, links them with the kernel support library, and optimizes each
+/// function for its target. Returns null after an error diagnostic.
 std::unique_ptr<llvm::Module> translateLibrary(const LibraryParts &parts,
                                                llvm::LLVMContext &context);
 

@@ -25,8 +25,8 @@ namespace mlir::posenc {
 /// The bytes of stack of functions; those without a frame are not there.
 using Frames = llvm::DenseMap<const llvm::Function *, int64_t>;
 
-/// While it lives, what LLVM has to say of a module is a diagnostic at a
-/// location. By itself LLVM would print an error and leave the process.
+/// During its lifetime, LLVM's errors about a module become diagnostics at a
+/// location. By default LLVM would print an error and exit.
 class LLVMErrors {
 public:
   LLVMErrors(llvm::LLVMContext &context, Location loc);

@@ -23,22 +23,22 @@ namespace mlir::posenc {
 struct SpirvCode {
   /// The words of the SPIR-V module, as they are in a file.
   std::string binary;
-  /// A C header: what each kernel is called with (SpirvKernels.h), and the
-  /// constants that they read.
+  /// A C header with the arguments of each kernel (SpirvKernels.h) and the
+  /// constants that kernels read.
   std::string header;
 };
 
-/// Compiles what a module at any stage before `vector` has for GPUs; the module
-/// is lowered in place. Functions without kernels are left out with a warning;
-/// nothing after an error diagnostic, as when none is left. `prefix` begins the
-/// names in the header.
+/// Compiles the GPU kernels of a module at any stage before `vector`, which is
+/// lowered in place. Functions without kernels are removed with a warning.
+/// Returns nullopt after an error diagnostic, also if no function is left.
+/// `prefix` is that of the names in the header.
 std::optional<SpirvCode> generateSpirvCode(ModuleOp module,
                                            llvm::StringRef prefix);
 
-/// Compiles a module of launches and kernels, which stays as it is, to what a
-/// library has for Vulkan. Nothing after an error diagnostic. In the
-/// format of posenc/kernel/VulkanCode.h; SpirvKernels.h says what a kernel
-/// makes of the arguments.
+/// Compiles a module of launches and kernels, without changing it, to the
+/// Vulkan code of a library. Returns nullopt after an error diagnostic. The
+/// format is that of posenc/kernel/VulkanCode.h; SpirvKernels.h describes how
+/// arguments are passed.
 std::optional<std::vector<uint32_t>> generateVulkanCode(ModuleOp module);
 
 /// The bytes of the SPIR-V module in it.

@@ -16,10 +16,10 @@
 
 namespace mlir::posenc {
 
-/// A target `cuda:sm_NN` of `--target=`. What else an architecture has, such as
-/// the PTX version that knows it, LLVM knows by the name.
+/// A target `cuda:sm_NN` of `--target=`. LLVM derives other facts, such as the
+/// PTX version, from the name.
 struct CudaTarget {
-  /// As the user wrote it, and without `cuda:`.
+  /// The target as the user wrote it, and without `cuda:`.
   std::string name, chip;
   /// Ten times the compute capability.
   int64_t arch = 0;

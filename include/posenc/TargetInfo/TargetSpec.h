@@ -25,13 +25,13 @@ class TargetMachine;
 
 namespace mlir::posenc {
 
-/// A target of `--target=`, and the facts about it that lowering asks for.
+/// A target of `--target=`, with the facts about it that the lowering uses.
 struct TargetSpec {
-  /// As the user wrote it; `host` as `ARCH:CPU`, which gives the same code on
-  /// every machine.
+  /// The target as the user wrote it; `host` is resolved to `ARCH:CPU`, which
+  /// gives the same code on every machine.
   std::string name;
-  /// `cpu` and `features` are what the code may use, `tuneCpu` is what it shall
-  /// be fast on.
+  /// The code may use the instructions of `cpu` and `features`, and is
+  /// scheduled for `tuneCpu`.
   std::string triple, cpu, features, tuneCpu;
   /// Bytes of the widest vector worth using.
   unsigned vectorBytes = 32;
@@ -46,26 +46,26 @@ struct TargetSpec {
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};
   /// A file with a transform-dialect schedule that replaces the tiling passes;
-  /// empty: none.
+  /// empty for none.
   std::string schedule;
 
-  /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below
-  /// x86-64-v3 (AVX2, FMA, F16C) is an error, and so is a feature that an entry
-  /// point cannot check for. `prefer-256-bit` is no feature of a CPU: code may
-  /// use its instructions on vectors of 32 bytes at most.
+  /// Parses `host` or `[x86-64:|aarch64:]CPU[+feature...]`. x86 below x86-64-v3
+  /// (AVX2, FMA, F16C) is an error, and so is a feature that an entry point
+  /// cannot check for. The pseudo-feature `prefer-256-bit` limits vectors to 32
+  /// bytes.
   static llvm::Expected<TargetSpec> parse(llvm::StringRef text);
 
-  /// Parses several for one library; none are `host`. A CPU gets the first that
-  /// is tuned for its family, else the first that it has the features for. One
-  /// that no CPU would get, because another before it needs the same, is left
-  /// out and put into `unused`.
+  /// Parses the targets of one library; an empty list means `host`. At load
+  /// time a CPU gets the first version that is tuned for its family, else the
+  /// first that it supports. A version that no CPU would get, because an
+  /// earlier one needs the same features, is left out and added to `unused`.
   /// Different architectures are an error.
   static llvm::Expected<std::vector<TargetSpec>>
   parseAll(llvm::ArrayRef<std::string> texts, std::vector<TargetSpec> &unused);
 
-  /// The code generator for the architecture's position-independent code. A
-  /// function says by its attributes what CPU it is for; one that does not is
-  /// for any.
+  /// Creates the code generator of position-independent code for the
+  /// architecture. The attributes of a function name its CPU; without them it
+  /// runs on any CPU.
   std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
 };
 

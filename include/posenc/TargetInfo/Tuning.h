@@ -21,8 +21,8 @@ namespace mlir::posenc {
 /// The largest size that a limit on tensors may have.
 constexpr uint64_t kMostTensorBytes = uint64_t(1) << 47;
 
-/// What makes code faster or slower on a machine, and never changes a result.
-/// Tuning.def says what each field means.
+/// Parameters that change the speed of code on a machine and never its results.
+/// Tuning.def documents the fields.
 struct Tuning {
 #define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, ...)                        \
   uint64_t MEMBER = INITIAL;
@@ -40,8 +40,8 @@ void copyTuning(const From &from, To &to) {
 #include "posenc/TargetInfo/Tuning.def"
 }
 
-/// One of them: its name in files, and which values make sense. Candidates are
-/// what posenc-tune tries.
+/// A parameter: its name in tuning files, the range of its values, and the
+/// candidates that posenc-tune tries.
 struct TuningChoice {
   llvm::StringRef name;
   uint64_t Tuning::*value;
@@ -49,10 +49,10 @@ struct TuningChoice {
   llvm::ArrayRef<uint64_t> candidates;
 };
 
-/// All choices, those that matter most first.
+/// Returns all parameters, in descending order of their effect.
 llvm::ArrayRef<TuningChoice> getTuningChoices();
 
-/// What is known to be good for a CPU as LLVM calls it.
+/// Returns the measured defaults for a CPU, by its LLVM name.
 Tuning getDefaultTuning(llvm::StringRef triple, llvm::StringRef cpu);
 
 /// The CPU families that have a row of their own. A library with several

@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// Sets the insertion point before the operation, or before as many of the
-/// `scf.for` around it as do not change the value.
+/// Sets the insertion point before the operation, or before the outermost
+/// `scf.for` around it in which `value` is invariant.
 void setInsertionPointBeforeLoops(OpBuilder &builder, Operation *op,
                                   Value value);
 

@@ -16,9 +16,9 @@
 
 namespace mlir::posenc {
 
-/// Why convert-posenc-attention-to-vector does not convert an attention, on
-/// tensors or on memrefs, which then is decomposed to linalg; nothing if it
-/// converts it.
+/// Returns why convert-posenc-attention-to-vector cannot convert an attention
+/// op, on tensors or memrefs, so that it is decomposed to linalg; nullopt if it
+/// can.
 std::optional<std::string> getVectorUnsupportedReason(AttentionOp op);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- AttentionCode.cpp - the parts of attention's code --------*- C++ -*-===//
+//===- AttentionCode.cpp - tiles and buffers of attention -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,98 +28,101 @@ static int64_t getNumHeads(Value tensor, unsigned dim) {
   return cast<ShapedType>(tensor.getType()).getDimSize(dim);
 }
 
-/// Of a sequence.
+/// Returns the number of query tokens of a sequence, or kDynamic.
 static int64_t getNumTokens(AttentionOp op) {
-  if (op.arePackedQueries())
+  if (op.hasRaggedQueries())
     return ShapedType::kDynamic;
   return cast<ShapedType>(op.getQuery().getType())
       .getDimSize(op.getQueryTokenDim());
 }
 
 int64_t mlir::posenc::getSharedBytes(AttentionOp op) {
-  // Any number of tokens have use for the rest.
+  // With an unknown number of tokens the prefill kernel needs the rest.
   return ShapedType::isDynamic(getNumTokens(op)) ? kSmallSharedBytes
                                                  : kSharedBytes;
 }
 
-/// What the queries of few tokens may take: they, their sums, and those of all
-/// parts of the keys are on the stack.
-constexpr int64_t kMostFewFloats = 8 << 10;
+/// Limit of a decode task's queries, in elements: the queries, their
+/// accumulators, and those of the merged KV splits are on the stack.
+constexpr int64_t kMaxDecodeFloats = 8 << 10;
 
 static int64_t alignTo(int64_t size, int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// An odd number of lines, so that a column of rows is spread over the cache.
+/// Rounds a row up to an odd number of cache lines, so that a column of rows
+/// does not fall into one cache set.
 static int64_t getRowSize(int64_t size) {
   constexpr int64_t line = 16;
   return ((size + line - 1) / line | 1) * line;
 }
 
-/// Whether the heads of a key stand side by side, as the memory has them.
+/// Whether the key heads of a token are contiguous and are used in place.
 static bool areHeadsTogether(AttentionOp op) {
   return op.getKeyHeadDim() > op.getKeyTokenDim() && !op.getKeyRotation() &&
          !op.getKeyNorm();
 }
 
-/// Whether it is known that there are no more keys than tokens.
+/// Whether each sequence is known to have as many keys as tokens.
 static bool hasKeysOfTokens(AttentionOp op) {
   Value positions = op.getQueryPositions();
-  if (op.arePackedQueries())
-    return op.arePackedKeys() && llvm::all_equal(op.getCuSeqlens());
+  if (op.hasRaggedQueries())
+    return op.hasRaggedKeys() && llvm::all_equal(op.getCuSeqlens());
   return op.getQuery() == op.getKey() ||
          (positions && positions == op.getKeyPositions());
 }
 
-SmallVector<FewTokens> mlir::posenc::getFewTokens(AttentionOp op,
-                                                  const VectorTarget &target) {
-  // The numbers decide the bits of results, so they are no fields of Tuning. On
-  // Zen 5 the code for few tokens takes .35 to .65 of the time of that for many
-  // up to 32 tokens of f32, and .55 to .85 up to 16 tokens of bf16. Beyond that
-  // products of bf16 pairs are faster.
-  const int64_t mostTokens =
+SmallVector<DecodeRange>
+mlir::posenc::getDecodeRanges(AttentionOp op, const VectorTarget &target) {
+  // These limits change the bits of results, so they are not fields of Tuning.
+  // On Zen 5 the decode kernel takes .35 to .65 of the prefill kernel's time
+  // for up to 32 tokens of f32, and .55 to .85 for up to 16 tokens of bf16;
+  // beyond that, bf16 dot products are faster.
+  const int64_t maxTokens =
       getElementTypeOrSelf(op.getQuery().getType()).isBF16() ? 16 : 32;
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
   if (dim % kSumLanes != 0 || valueDim % kSumLanes != 0)
     return {};
-  // Where they take more, they are so many that the memory matters little.
+  // With more queries than this limit, attention is no longer bound by memory.
   int64_t tokens = getNumTokens(op);
-  int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
-                  getNumHeads(op.getKey(), op.getKeyHeadDim());
-  int64_t most = std::clamp<int64_t>(
-      kMostFewFloats / (ratio * std::max(dim, valueDim)), 1, mostTokens);
+  int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
+                      getNumHeads(op.getKey(), op.getKeyHeadDim());
+  int64_t max = std::clamp<int64_t>(
+      kMaxDecodeFloats / (groupSize * std::max(dim, valueDim)), 1, maxTokens);
   if (!ShapedType::isDynamic(tokens)) {
-    if (tokens == 0 || tokens > most)
+    if (tokens == 0 || tokens > max)
       return {};
     return {{tokens, tokens}};
   }
   if (hasKeysOfTokens(op))
     return {};
-  // One token has as many lanes, or other vectors, or more key heads a task.
-  if (static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) == kSumLanes / 2 &&
+  // One token gets a kernel of its own, as its vectors hold other queries,
+  // unless it would use the same lanes.
+  if (static_cast<int64_t>(llvm::PowerOf2Ceil(groupSize)) == kSumLanes / 2 &&
       !areHeadsTogether(op))
-    return {{1, most}};
-  SmallVector<FewTokens> few{{1, 1}};
-  if (most > 1)
-    few.push_back({2, most});
-  return few;
+    return {{1, max}};
+  SmallVector<DecodeRange> range{{1, 1}};
+  if (max > 1)
+    range.push_back({2, max});
+  return range;
 }
 
-bool mlir::posenc::areAlwaysFew(AttentionOp op, const VectorTarget &target) {
+bool mlir::posenc::isAlwaysDecode(AttentionOp op, const VectorTarget &target) {
   return !ShapedType::isDynamic(getNumTokens(op)) &&
-         !getFewTokens(op, target).empty();
+         !getDecodeRanges(op, target).empty();
 }
 
 AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
                                    int64_t bytes,
-                                   std::optional<FewTokens> few) {
+                                   std::optional<DecodeRange> range) {
   AttentionTiles tiles;
   tiles.lanes = target.vectorBytes / 4;
   tiles.vectors = 2;
-  // Accumulators, a vector of each query or weight, and one key or value: 15
-  // of 16 registers, 19 of 32. Eight accumulators just hide the time of a sum.
+  // Registers: the accumulators, one vector of each query or weight, and one
+  // key or value; 15 of 16 are used, or 19 of 32. Eight accumulators hide the
+  // latency of a fused multiply-add.
   bool hasManyRegisters = target.vectorBytes == 64;
   tiles.scoreRows = hasManyRegisters ? 8 : 6;
   tiles.valueColumns = hasManyRegisters ? 8 : 6;
@@ -127,82 +130,85 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
   int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
-  int64_t ratio = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
-                  getNumHeads(op.getKey(), op.getKeyHeadDim());
-  if (few) {
-    tiles.setDecode(op, *few, ratio, std::max(dim, valueDim));
-    tiles.fitDecode(op, ratio, bytes);
+  int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
+                      getNumHeads(op.getKey(), op.getKeyHeadDim());
+  if (range) {
+    tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
+    tiles.fitDecode(op, groupSize, bytes);
     return tiles;
   }
-  if (!usesDots(op, target)) {
-    // The number of keys decides the bits of results, so vectors of other
-    // widths take as many.
+  if (!usesBF16Dots(op, target)) {
+    // Results depend on the number of keys of a tile, so it is the same for all
+    // vector widths.
     AttentionTiles widest = tiles;
     widest.lanes = kSumLanes;
     widest.scoreRows = 8;
-    widest.setPrefill(op, target, ratio, bytes);
+    widest.setPrefill(op, target, groupSize, bytes);
     tiles.keys = widest.keys;
   }
-  tiles.setPrefill(op, target, ratio, bytes);
-  // After the number of keys is chosen.
-  int64_t step = tiles.heads * tiles.getGroup();
+  tiles.setPrefill(op, target, groupSize, bytes);
+  int64_t step = tiles.heads * tiles.getQueryTile();
   int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
   tiles.queries = std::max(queries / step, int64_t(1)) * step;
   return tiles;
 }
 
 void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
-                                int64_t ratio, int64_t bytes) {
+                                int64_t groupSize, int64_t bytes) {
   auto getDim = [](Value tensor) {
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
   int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
-  // What a query, a key and the table of a group's rotations take, and what it
-  // costs to bring a key again for other queries, and to load and store sums
-  // again for other keys.
-  constexpr int64_t mostQueries = 384;
-  int64_t pair = usesDots(op, target) ? 2 : 1, mostKeys = pair == 2 ? 128 : 96;
+  // Bytes of a query, of a key, and of the rotation table of a register tile;
+  // and the costs of loading a key again for other queries, and of loading and
+  // storing accumulators again for other keys.
+  constexpr int64_t maxQueries = 384;
+  int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
+          maxKeys = pair == 2 ? 128 : 96;
   int64_t ofQuery =
       4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
-  int64_t ofKey =
-      4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair + getGroup());
-  // Interleaved lanes each have a cosine and a sine of their own.
+  int64_t ofKey = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
+                       getQueryTile());
+  // With interleaved pairs the table has a cosine and a sine for each lane.
   auto isInterleaved = [](std::optional<RotationAttr> rotation) {
     return rotation && rotation->getPairing() == Pairing::Interleaved;
   };
   bool hasTwice = isInterleaved(op.getQueryRotation()) ||
                   isInterleaved(op.getKeyRotation());
-  int64_t rest = 4 * (getGroup() + 1) * dim * (hasTwice ? 2 : 1);
-  // Rows have no place among keys that are words, or are fewer or shorter.
-  int64_t ofRows = 4 * getGroup() * getRowSize(std::max(dim, valueDim));
-  auto haveRowsPlace = [&](int64_t number) {
-    return pair == 1 && valueDim <= dim && getGroup() <= number;
+  int64_t rest = 4 * (getQueryTile() + 1) * dim * (hasTwice ? 2 : 1);
+  // `rows` cannot use the buffer of keys if that holds words, or fewer or
+  // shorter rows.
+  int64_t ofRows = 4 * getQueryTile() * getRowSize(std::max(dim, valueDim));
+  auto haveRowsRoom = [&](int64_t number) {
+    return pair == 1 && valueDim <= dim && getQueryTile() <= number;
   };
   SmallVector<int64_t> numbers{keys};
   if (keys == 0) {
-    // Multiples of the score rows of 32 and of 64 bytes, unless they are few.
+    // The number of keys is a multiple of the score rows of both vector widths
+    // (6 and 8), unless it is small.
     constexpr int64_t ofBoth = 24;
     numbers.clear();
-    for (int64_t count = scoreRows; count <= mostKeys; count += scoreRows)
+    for (int64_t count = scoreRows; count <= maxKeys; count += scoreRows)
       if (pair == 2 || count < ofBoth || count % ofBoth == 0)
         numbers.push_back(count);
   }
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   heads = 1;
-  queries = getGroup();
+  queries = getQueryTile();
   keys = numbers.front();
-  // Packed keys serve all heads of a task, and so does a query's rotation.
+  // A task of several heads copies its keys once, and computes each query
+  // position's rotation once.
   for (int64_t ofTask : {4, 2, 1}) {
-    int64_t step = ofTask * getGroup();
-    for (int64_t some = step; ratio % ofTask == 0 && some <= mostQueries;
+    int64_t step = ofTask * getQueryTile();
+    for (int64_t some = step; groupSize % ofTask == 0 && some <= maxQueries;
          some += step)
       for (int64_t number : numbers) {
         double cost = 16.0 / some + 1.0 / number;
         int64_t size = some * ofQuery + number * ofKey + rest +
-                       (haveRowsPlace(number) ? 0 : ofRows);
-        if (size > bytes || cost >= least)
+                       (haveRowsRoom(number) ? 0 : ofRows);
+        if (size > bytes || cost >= min)
           continue;
-        least = cost;
+        min = cost;
         heads = ofTask;
         queries = some;
         keys = number;
@@ -210,47 +216,47 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   }
 }
 
-int64_t AttentionTiles::getMostStateSize(int64_t valueDim) const {
+int64_t AttentionTiles::getMaxStateSize(int64_t valueDim) const {
   int64_t lanesOfKey = getQueryLanes(kSumLanes);
   int64_t blocks = keyHeads * llvm::divideCeil(getQueriesPerHead(), lanesOfKey);
   return blocks * (lanesOfKey * valueDim + 2 * kSumLanes);
 }
 
-void AttentionTiles::setDecode(AttentionOp op, FewTokens few, int64_t ratio,
-                               int64_t dim) {
-  int64_t tokens = few.most;
-  leastTokens = few.least;
-  // All heads, in as few tasks as have vectors that are mostly heads: each
-  // reads the keys. Those of a sequence of a ragged batch are whole tasks of
-  // any number.
-  heads = ratio;
-  bool areSplit = tokens == 1 && ratio > kSumLanes && !op.arePackedQueries();
-  for (int64_t most = kSumLanes; areSplit && most > kSumLanes / 2; --most)
-    if (ratio % most == 0) {
-      heads = most;
+void AttentionTiles::setDecode(AttentionOp op, DecodeRange range,
+                               int64_t groupSize, int64_t dim) {
+  int64_t tokens = range.max;
+  minTokens = range.min;
+  // All heads of a key head belong to one task where most lanes of a vector
+  // then hold queries, as each task reads the keys again.
+  heads = groupSize;
+  bool areSplit =
+      tokens == 1 && groupSize > kSumLanes && !op.hasRaggedQueries();
+  for (int64_t max = kSumLanes; areSplit && max > kSumLanes / 2; --max)
+    if (groupSize % max == 0) {
+      heads = max;
       break;
     }
-  // Where the heads of a key stand side by side, as many of them as fit: the
-  // memory is fast for whole rows only.
-  if (areHeadsTogether(op) && heads == ratio &&
-      (tokens > 1 || ratio <= kSumLanes)) {
+  // If key heads are contiguous, a task takes as many of them as fit: memory is
+  // fast for whole rows only.
+  if (areHeadsTogether(op) && heads == groupSize &&
+      (tokens > 1 || groupSize <= kSumLanes)) {
     int64_t ofHead =
-        static_cast<int64_t>(llvm::PowerOf2Ceil(ratio)) * tokens * dim;
+        static_cast<int64_t>(llvm::PowerOf2Ceil(groupSize)) * tokens * dim;
     int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
     auto fit = [&](int64_t count) {
-      return all % count == 0 && count * ofHead <= kMostFewFloats;
+      return all % count == 0 && count * ofHead <= kMaxDecodeFloats;
     };
     for (keyHeads = all; keyHeads > 1 && !fit(keyHeads);)
       --keyHeads;
     heads *= keyHeads;
   }
   queries = heads * tokens;
-  constexpr int64_t mostVectors = 16;
+  constexpr int64_t maxVectors = 16;
   int64_t bytes =
       dim *
       getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
   int64_t step = getWeightSums();
-  keys = step * std::clamp<int64_t>(kPageBytes / bytes / step, 1, mostVectors);
+  keys = step * std::clamp<int64_t>(kPageBytes / bytes / step, 1, maxVectors);
 }
 
 int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
@@ -261,10 +267,11 @@ int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
   int64_t blocks = llvm::divideCeil(getQueriesPerHead(), lanesOfKey);
   int64_t floats = keyHeads * blocks * lanesOfKey * getRowSize(dim) +
                    keys * lanesOfKey * (kSumLanes / 2 + 1 + blocks) +
-                   getMostStateSize(valueDim) * (mostParts > 1 ? 2 : 1);
+                   getMaxStateSize(valueDim) * (maxSplits > 1 ? 2 : 1);
   if (op.getKeyRotation() || op.getKeyNorm())
     floats += alignTo(keys, 8) * getRowSize(dim);
-  // A cosine and a sine of each channel, of a group's queries and of a key.
+  // The tables hold a cosine and a sine of each channel, for the queries of a
+  // register tile and for one key.
   if (op.getQueryRotation())
     floats += 2 * vectors * kSumLanes * dim;
   if (op.getKeyRotation())
@@ -272,22 +279,23 @@ int64_t AttentionTiles::getDecodeBytes(AttentionOp op) const {
   return 4 * floats;
 }
 
-void AttentionTiles::setParts(AttentionOp op) {
-  // There may be as many tasks as tokens.
-  if (op.arePackedQueries())
+void AttentionTiles::setSplits(AttentionOp op) {
+  // Each token may be a task of its own.
+  if (op.hasRaggedQueries())
     return;
-  constexpr int64_t mostTasks = 8;
-  int64_t mostFloats = getSharedBytes(op) / 4;
+  constexpr int64_t maxTasks = 8;
+  int64_t maxFloats = getSharedBytes(op) / 4;
   int64_t tasks = getNumHeads(op.getQuery(), op.getQueryHeadDim()) / heads;
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  mostParts = std::max<int64_t>(
-      1, std::min(mostTasks / tasks,
-                  mostFloats / (tasks * getMostStateSize(valueDim))));
+  maxSplits = std::max<int64_t>(
+      1, std::min(maxTasks / tasks,
+                  maxFloats / (tasks * getMaxStateSize(valueDim))));
 }
 
-void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
-  setParts(op);
+void AttentionTiles::fitDecode(AttentionOp op, int64_t groupSize,
+                               int64_t bytes) {
+  setSplits(op);
   int64_t tokens = getTokens();
   auto setHeads = [&](int64_t count, int64_t ofKeys) {
     heads = count;
@@ -297,34 +305,34 @@ void AttentionTiles::fitDecode(AttentionOp op, int64_t ratio, int64_t bytes) {
     keys = std::max(keys / step, int64_t(1)) * step;
   };
   auto isTooMuch = [&] { return getDecodeBytes(op) > bytes; };
-  // What costs least comes first: whole rows of heads, then parts for threads
-  // that have nothing to do, then keys that are read once for all heads.
+  // Gives up the cheapest first: whole rows of key heads, then KV splits, which
+  // serve idle threads, then one read of the keys for all heads.
   int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
   for (int64_t count = keyHeads - 1; count > 0 && isTooMuch(); --count)
     if (all % count == 0) {
-      setHeads(count * ratio, count);
-      setParts(op);
+      setHeads(count * groupSize, count);
+      setSplits(op);
     }
   if (isTooMuch())
-    mostParts = 1;
+    maxSplits = 1;
   for (int64_t count = heads - 1; count > 0 && isTooMuch(); --count) {
-    if (ratio % count != 0)
+    if (groupSize % count != 0)
       continue;
     setHeads(count, /*ofKeys=*/1);
-    setParts(op);
+    setSplits(op);
     if (isTooMuch())
-      mostParts = 1;
+      maxSplits = 1;
   }
   for (int64_t step = getWeightSums(); keys > step && isTooMuch();)
     keys -= step;
 }
 
-/// Whether one can use the memory of the other.
+/// Whether two ops can use the same buffers.
 static bool areAlike(AttentionOp a, AttentionOp b, const VectorTarget &target) {
   if (!llvm::equal(a->getOperandTypes(), b->getOperandTypes()) ||
-      areAlwaysFew(a, target) != areAlwaysFew(b, target))
+      isAlwaysDecode(a, target) != isAlwaysDecode(b, target))
     return false;
-  return getFewTokens(a, target).empty() ||
+  return getDecodeRanges(a, target).empty() ||
          (a.getQueryHeadDim() == b.getQueryHeadDim() &&
           a.getKeyHeadDim() == b.getKeyHeadDim() &&
           a.getQueryRotation() == b.getQueryRotation() &&
@@ -343,9 +351,9 @@ AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations,
       continue;
     kinds[function].push_back(op);
     ++numShapes[function];
-    for (FewTokens few : getFewTokens(op, target)) {
+    for (DecodeRange range : getDecodeRanges(op, target)) {
       constexpr int64_t enough = int64_t{1} << 30;
-      if (AttentionTiles::get(op, target, enough, few).mostParts == 1)
+      if (AttentionTiles::get(op, target, enough, range).maxSplits == 1)
         continue;
       int64_t &bytes = sharedBytes[function];
       bytes = std::max(bytes, getSharedBytes(op));
@@ -353,43 +361,43 @@ AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations,
   }
 }
 
-int64_t AttentionScratch::getMostBytes(AttentionOp op,
-                                       const VectorTarget &target,
-                                       bool areFew) const {
-  // Threads may have stacks of 512 KiB, and the second cache is not larger.
+int64_t AttentionScratch::getMaxBytes(AttentionOp op,
+                                      const VectorTarget &target,
+                                      bool isDecode) const {
+  // Threads may have stacks of 512 KiB, and the L2 cache may be as small.
   constexpr int64_t ofFunction = 392 << 10;
   Operation *function = op->getParentOfType<FunctionOpInterface>();
   int64_t shapes = numShapes.lookup(function);
   int64_t bytes = (ofFunction - sharedBytes.lookup(function)) / shapes;
-  // Code for few tokens fits into the memory of that for any number, unless
-  // that has little.
-  if (shapes == 1 || areAlwaysFew(op, target) ||
-      getFewTokens(op, target).empty())
+  // The decode kernel's buffers fit in those of the prefill kernel, unless
+  // these are small.
+  if (shapes == 1 || isAlwaysDecode(op, target) ||
+      getDecodeRanges(op, target).empty())
     return bytes;
-  return areFew ? bytes / 4 : bytes - bytes / 4;
+  return isDecode ? bytes / 4 : bytes - bytes / 4;
 }
 
 Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
                                  ArrayRef<int64_t> shape, bool isShared) {
   auto type = MemRefType::get(shape, builder.getF32Type());
-  auto getSize = [](const Sequence &sequence) {
-    return cast<MemRefType>(sequence.memory.getType()).getNumElements();
+  auto getSize = [](const Buffer &buffer) {
+    return cast<MemRefType>(buffer.memory.getType()).getNumElements();
   };
   Block &entryBlock =
       op->getParentOfType<FunctionOpInterface>().getFunctionBody().front();
-  Sequence *larger = nullptr;
-  for (Sequence &sequence : sequences) {
-    if (sequence.isUsed || sequence.memory.getParentBlock() != &entryBlock ||
-        sequence.isShared != isShared)
+  Buffer *larger = nullptr;
+  for (Buffer &buffer : buffers) {
+    if (buffer.isUsed || buffer.memory.getParentBlock() != &entryBlock ||
+        buffer.isShared != isShared)
       continue;
-    if (sequence.memory.getType() == type) {
-      sequence.isUsed = true;
-      sequence.op = op;
-      return sequence.memory;
+    if (buffer.memory.getType() == type) {
+      buffer.isUsed = true;
+      buffer.op = op;
+      return buffer.memory;
     }
-    if (sequence.op == op && getSize(sequence) >= type.getNumElements() &&
-        (!larger || getSize(sequence) < getSize(*larger)))
-      larger = &sequence;
+    if (buffer.op == op && getSize(buffer) >= type.getNumElements() &&
+        (!larger || getSize(buffer) < getSize(*larger)))
+      larger = &buffer;
   }
   OpBuilder::InsertionGuard guard(builder);
   if (larger) {
@@ -404,42 +412,42 @@ Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
       memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
   if (isShared)
     memory->setAttr(kSharedAttrName, builder.getUnitAttr());
-  sequences.push_back({memory, op, true, isShared});
+  buffers.push_back({memory, op, true, isShared});
   return memory;
 }
 
 AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                              const VectorTarget &target,
                              AttentionScratch &scratch,
-                             std::optional<FewTokens> few)
-    : op(op),
-      tiles(AttentionTiles::get(
-          op, target, scratch.getMostBytes(op, target, few.has_value()), few)),
+                             std::optional<DecodeRange> range)
+    : op(op), tiles(AttentionTiles::get(
+                  op, target,
+                  scratch.getMaxBytes(op, target, range.has_value()), range)),
       target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
-      hasDots(!few && usesDots(op, target)) {
+      hasBF16Dots(!range && usesBF16Dots(op, target)) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
-  int64_t group = tiles.getGroup();
+  int64_t queryTile = tiles.getQueryTile();
   int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
-  int64_t pair = getPair();
+  int64_t pair = getDotWidth();
   keys = allocate({numKeys, getRowSize(dim / pair)});
-  if (few) {
+  if (range) {
     int64_t numRows = tiles.getBlocks() * tiles.getQueryLanes();
     rows = allocate({numRows, getRowSize(dim)});
-    decodeSums = allocate({numRows, valueDim});
-    if (tiles.mostParts > 1)
-      mergedSums = allocate({numRows, valueDim});
+    decodeAcc = allocate({numRows, valueDim});
+    if (tiles.maxSplits > 1)
+      mergedAcc = allocate({numRows, valueDim});
     int64_t numScores = tiles.keys * tiles.getQueryLanes();
     decodeProducts = allocate({numScores * kSumLanes / 2});
     decodeScores = allocate({numScores});
     decodeWeights = allocate({tiles.getBlocksPerHead() * numScores});
     decodeState =
         allocate({tiles.getStateVectors() * tiles.getBlocks(), tiles.lanes});
-    if (tiles.mostParts == 1)
+    if (tiles.maxSplits == 1)
       return;
     mergedState =
         allocate({tiles.getStateVectors() * tiles.getBlocks(), tiles.lanes});
@@ -447,18 +455,22 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                                 /*isShared=*/true);
     return;
   }
-  // Rows of queries and results come before and after all keys.
-  rows = !hasDots && valueDim <= dim && group <= numKeys
+  // `rows` is used before the first and after the last tile of keys, so it can
+  // share their buffer.
+  rows = !hasBF16Dots && valueDim <= dim && queryTile <= numKeys
              ? keys
-             : allocate({group, getRowSize(std::max(dim, valueDim))});
-  queries = allocate({getNumGroups(), alignTo(dim, tiles.lanes) / pair, group});
-  sums = allocate({getNumGroups(), alignTo(valueDim, tiles.lanes), group});
-  scores = allocate({numKeys, group});
+             : allocate({queryTile, getRowSize(std::max(dim, valueDim))});
+  queries = allocate(
+      {getNumQueryTiles(), alignTo(dim, tiles.lanes) / pair, queryTile});
+  acc =
+      allocate({getNumQueryTiles(), alignTo(valueDim, tiles.lanes), queryTile});
+  scores = allocate({numKeys, queryTile});
   values = allocate({numKeys / pair, getRowSize(valueDim)});
-  if (int64_t count = getDistanceValues(op).size())
-    distances = allocate({count, alignTo(numKeys + group - 1, tiles.lanes)});
-  maxima = allocate({getNumGroups(), group});
-  totals = allocate({getNumGroups(), group});
+  if (int64_t count = getRelativeValues(op).size())
+    relativeValues =
+        allocate({count, alignTo(numKeys + queryTile - 1, tiles.lanes)});
+  rowMax = allocate({getNumQueryTiles(), queryTile});
+  rowSum = allocate({getNumQueryTiles(), queryTile});
 }
 
 VectorType AttentionCode::getVectorType() const {
@@ -490,7 +502,7 @@ bool AttentionCode::hasMasks() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Small pieces
+// Helpers
 //===----------------------------------------------------------------------===//
 
 Value mlir::posenc::createIndex(ImplicitLocOpBuilder &builder, int64_t value) {
@@ -598,7 +610,8 @@ SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
     llvm::append_values(low, i, count + i);
     llvm::append_values(high, count / 2 + i, count + count / 2 + i);
   }
-  // Each round moves a bit of the number of the vector into that of the lane.
+  // Each round exchanges one bit of a vector's number with one bit of the
+  // lane's number.
   for (int64_t round = 1; round < count; round *= 2) {
     SmallVector<Value> next;
     for (int64_t i = 0; i < count / 2; ++i)
@@ -616,7 +629,7 @@ Value mlir::posenc::loadScale(ImplicitLocOpBuilder &builder, AttentionOp op,
     return {};
   SmallVector<Value> at{keyIndices[op.getKeyHeadDim()],
                         keyIndices[op.getKeyTokenDim()]};
-  if (!op.arePackedKeys())
+  if (!op.hasRaggedKeys())
     at.insert(at.begin(), keyIndices.front());
   for (auto [dim, size] :
        llvm::enumerate(cast<MemRefType>(scales.getType()).getShape()))

@@ -1,4 +1,4 @@
-//===- AttentionCode.h - the parts of attention's code ----------*- C++ -*-===//
+//===- AttentionCode.h - tiles and buffers of attention ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,19 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention on memrefs, one task for some query heads of a key head and a tile
-// of queries. The lanes of vectors run along queries and the keys are rows: no
-// maximum or sum goes across lanes.
+// FlashAttention on memrefs. A task computes a tile of queries for some query
+// heads of one key/value head. The lanes of a vector run along queries, and
+// keys are rows, so no maximum or sum is taken across lanes. Each task has
+// these buffers:
 //
-//   queries   rotated, normed, scaled and transposed once: group by group of
-//             the queries that stand in a row of registers, dim by dim;
-//   keys,     some at a time, as rows in f32, also rotated and normed; keys are
-//   values    multiplied as scalars that are broadcast;
-//   scores    of those keys and a group, then their exponentials;
-//   sums      of weighted values, transposed like queries.
+//   queries   rotated, normed, scaled and transposed once. A register tile of
+//             queries (`lanes * vectors`) is stored dim by dim.
+//   keys,     a tile of rows in f32, rotated and normed. Each element of a key
+//   values    is broadcast and multiplied by a vector of queries.
+//   scores    of the keys of the tile and one register tile of queries; their
+//             exponentials replace them.
+//   acc       the accumulators of the output, transposed like the queries.
 //
-// All of it is on the stack and of static size, so that the inner loops know
-// nothing of types, layouts and ends of tensors.
+// All buffers are on the stack and have a static size, so the inner loops
+// depend on neither element types nor layouts, and need no tail.
+//
+// The decode kernel (AttentionDecode.h) has tasks of its own: at most 32
+// queries for each sequence, which read keys and values in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,56 +43,63 @@
 
 namespace mlir::posenc {
 
-/// What a tile of the keys of few tokens takes.
+/// Bytes of one key head's tile of keys in the decode kernel, and of its tile
+/// of values: a page each, so both fit in the L1 cache.
 constexpr int64_t kPageBytes = 4096;
 
-/// Partial sums of a dot product or of a row's squares. The number decides the
-/// bits of the result, so it does not depend on the width of the vectors.
+/// The number of partial sums of a dot product or of a row's squares. Results
+/// depend on it, so it is the same for all vector widths.
 constexpr int64_t kSumLanes = 16;
 
-/// From how many tokens on, up to how many, keys are read once for all of them.
-struct FewTokens {
-  int64_t least, most;
+/// Range of query counts per sequence that one decode kernel handles. It
+/// streams K and V once per key/value head.
+struct DecodeRange {
+  int64_t min, max;
 };
 
-/// How much is computed at a time.
+/// Sizes of the tiles of one kernel.
 struct AttentionTiles {
-  /// Of a hardware vector, in f32, and how many vectors are a group of queries.
+  /// Lanes of f32 in a hardware vector, and vectors in a register tile of
+  /// queries.
   int64_t lanes, vectors;
-  /// Keys whose scores, and columns of values whose sums are in registers.
+  /// Register blocking: the keys whose scores, and the columns of values whose
+  /// accumulators, are in registers at the same time.
   int64_t scoreRows, valueColumns;
-  /// Keys, and queries of all heads of a task.
+  /// Keys of a tile, and queries of all heads of a task.
   int64_t keys = 0, queries;
-  /// Query heads of a task, and key heads.
+  /// Query heads and key heads of a task.
   int64_t heads, keyHeads = 1;
-  /// The fewest tokens of a task, where they are few; else 0.
-  int64_t leastTokens = 0;
-  /// The most parts of the keys, for few tokens: what threads have to do where
-  /// heads and sequences are few.
-  int64_t mostParts = 1;
+  /// The fewest tokens of a task of the decode kernel; 0 in the prefill kernel.
+  int64_t minTokens = 0;
+  /// The largest number of KV splits of a head (Flash-Decoding). They give
+  /// threads work where there are few heads and sequences.
+  int64_t maxSplits = 1;
 
-  /// For memory of so many bytes, and any number of tokens or few.
+  /// Chooses tiles whose buffers take at most `bytes`: of the decode kernel for
+  /// `range`, or of the prefill kernel if there is none.
   static AttentionTiles get(AttentionOp op, const VectorTarget &target,
-                            int64_t bytes, std::optional<FewTokens> few);
+                            int64_t bytes, std::optional<DecodeRange> range);
 
-  int64_t getGroup() const { return lanes * vectors; }
-  /// Tokens of a task, or the most that it may have.
+  /// The queries of a register tile.
+  int64_t getQueryTile() const { return lanes * vectors; }
+  /// The largest number of tokens of a task.
   int64_t getTokens() const { return queries / heads; }
-  int64_t getGroupsPerHead() const { return getTokens() / getGroup(); }
+  int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
 
-  bool areFew() const { return leastTokens > 0; }
-  /// For few tokens: whether their number is known, query heads and queries of
-  /// a key head, how many lanes of a vector of scores are queries of one key,
-  /// and how often it takes them for a key head and for all. Unless the number
-  /// is known, there are as many queries, or fewer.
-  bool hasKnownTokens() const { return leastTokens == getTokens(); }
+  bool isDecode() const { return minTokens > 0; }
+  /// The following describe the decode kernel. A "query" is a pair of a query
+  /// head and a token. A vector of scores has `getQueryLanes()` queries for
+  /// each of some keys; the queries of a key head form blocks of as many.
+  /// Returns true if the number of tokens is a constant.
+  bool hasKnownTokens() const { return minTokens == getTokens(); }
   int64_t getHeadsPerKeyHead() const { return heads / keyHeads; }
+  /// The largest number of queries of a key head.
   int64_t getQueriesPerHead() const { return queries / keyHeads; }
   int64_t getQueryLanes() const { return getQueryLanes(lanes); }
-  /// How many partial sums of weights each query has: those of every n-th key.
-  /// The number decides the bits of the result.
+  /// The number n of partial sums of weights of a query. Each sums every n-th
+  /// key. Results depend on n.
   int64_t getWeightSums() const { return kSumLanes / getQueryLanes(kSumLanes); }
-  /// In how many vectors the partial sums of weights are.
+  /// The number of vectors that hold the partial sums of weights of a block.
   int64_t getSumVectors() const {
     return getWeightSums() / (lanes / getQueryLanes());
   }
@@ -95,152 +107,167 @@ struct AttentionTiles {
     return llvm::divideCeil(getQueriesPerHead(), getQueryLanes());
   }
   int64_t getBlocks() const { return keyHeads * getBlocksPerHead(); }
-  /// Vectors of the maximum and of the partial sums of weights of a block.
+  /// Vectors of the running max and of the partial running sums of a block.
   int64_t getStateVectors() const { return 1 + getSumVectors(); }
-  /// Floats of the sums, maxima and totals of a task of few tokens.
+  /// Elements (f32) of the accumulators, running max and running sum of a task.
   int64_t getStateSize(int64_t valueDim) const {
     return getBlocks() *
            (getQueryLanes() * valueDim + getStateVectors() * lanes);
   }
 
 private:
-  /// How many lanes of a vector with `count` lanes are queries of one key.
+  /// The number of queries per key in a vector of `count` lanes.
   int64_t getQueryLanes(int64_t count) const {
-    int64_t most = getTokens() == 1 ? count : count / 2;
+    int64_t max = getTokens() == 1 ? count : count / 2;
     return std::min<int64_t>(
-        llvm::PowerOf2Ceil(getHeadsPerKeyHead() * leastTokens), most);
+        llvm::PowerOf2Ceil(getHeadsPerKeyHead() * minTokens), max);
   }
-  /// The most that getStateSize returns for any width of vectors.
-  int64_t getMostStateSize(int64_t valueDim) const;
-  /// Chooses heads, queries and, unless they are chosen, keys of a tile for
-  /// many tokens, so that it takes at most `bytes`.
-  void setPrefill(AttentionOp op, const VectorTarget &target, int64_t ratio,
+  /// The maximum of `getStateSize` over all vector widths.
+  int64_t getMaxStateSize(int64_t valueDim) const;
+  /// Chooses heads, queries and, unless it is set, keys of the prefill kernel,
+  /// so that its buffers take at most `bytes`. `groupSize` is the number of
+  /// query heads per key head.
+  void setPrefill(AttentionOp op, const VectorTarget &target, int64_t groupSize,
                   int64_t bytes);
-  /// Sets what differs for few tokens.
-  void setDecode(AttentionOp op, FewTokens few, int64_t ratio, int64_t dim);
-  void setParts(AttentionOp op);
-  /// What few tokens take, but for what all tasks share.
+  /// Sets heads, queries and keys of the decode kernel.
+  void setDecode(AttentionOp op, DecodeRange range, int64_t groupSize,
+                 int64_t dim);
+  /// Sets `maxSplits`.
+  void setSplits(AttentionOp op);
+  /// Bytes of a task's own buffers in the decode kernel, without `partials`.
   int64_t getDecodeBytes(AttentionOp op) const;
-  /// Does less at a time until it fits, or until there is no less.
-  void fitDecode(AttentionOp op, int64_t ratio, int64_t bytes);
+  /// Shrinks the tile of the decode kernel until its buffers fit in `bytes`,
+  /// down to the minimum tile.
+  void fitDecode(AttentionOp op, int64_t groupSize, int64_t bytes);
 };
 
-/// Memory on the stack of functions, which the attentions of one take turns to
-/// use.
+/// Allocates buffers on the stack. The attention ops of a function use the same
+/// buffers one after the other.
 class AttentionScratch {
 public:
-  /// Of these, before any is erased.
+  /// Counts the ops of each function; they must not have been erased yet.
   AttentionScratch(ArrayRef<AttentionOp> operations,
                    const VectorTarget &target);
-  /// What one of them may take: those of other shapes in its function have
-  /// memory of their own.
-  int64_t getMostBytes(AttentionOp op, const VectorTarget &target,
-                       bool areFew) const;
+  /// Returns the limit, in bytes, of the buffers of `op`: ops of other shapes
+  /// in the same function have buffers of their own.
+  int64_t getMaxBytes(AttentionOp op, const VectorTarget &target,
+                      bool isDecode) const;
 
-  /// Starts anew for the next attention, or other numbers of tokens of it.
+  /// Makes all buffers free again, for the next op or the next kernel of an op.
   void reset() {
-    for (Sequence &sequence : sequences)
-      sequence.isUsed = false;
+    for (Buffer &buffer : buffers)
+      buffer.isUsed = false;
   }
-  /// Memory of f32 in the entry block of the function around `op`: a loop must
-  /// not grow the stack. What is shared is the same for all tasks.
+  /// Returns a buffer of f32. It is allocated in the entry block of the
+  /// function around `op`, as an alloca in a loop would grow the stack. All
+  /// tasks use the same buffer if `isShared`, else each has its own.
   Value allocate(ImplicitLocOpBuilder &builder, Operation *op,
                  ArrayRef<int64_t> shape, bool isShared = false);
 
 private:
-  struct Sequence {
+  struct Buffer {
     Value memory;
-    /// What it is for; what else is for the same may use a part of it.
+    /// The op that it was allocated for. Smaller buffers of another kernel of
+    /// the same op may use a part of it.
     Operation *op;
     bool isUsed, isShared;
   };
-  SmallVector<Sequence> sequences;
-  /// How many shapes of attention a function has.
+  SmallVector<Buffer> buffers;
+  /// The number of different shapes of attention ops in each function.
   llvm::SmallDenseMap<Operation *, int64_t> numShapes;
-  /// What parts of the keys share in a function.
+  /// Bytes of the partial results of KV splits in each function.
   llvm::SmallDenseMap<Operation *, int64_t> sharedBytes;
 };
 
-/// What all parts of the code of one attention know.
+/// The kernel being emitted: its op, target, tile sizes and buffers.
 struct AttentionCode {
   AttentionOp op;
   AttentionTiles tiles;
   VectorTarget target;
   int64_t dim, valueDim;
-  /// Whether products are those of pairs of bf16.
-  bool hasDots;
+  /// Whether the bf16 dot product (VDPBF16PS) multiplies pairs of elements.
+  bool hasBF16Dots;
 
-  /// What is computed for each distance of query and key: (value, distance), or
+  /// Values of the score_mod region that depend on the relative position only,
+  /// computed once per tile: memref<values x relative positions x f32>, or
   /// null.
-  Value distances;
-  /// Memory on the stack, f32: (group, dim, lane), (group, value dim, lane),
-  /// (key, lane), (key, dim), (key, value dim), (group, lane) twice, and rows
-  /// of a group of queries or results.
-  /// Where there are pairs of bf16 (AttentionDots.h), a word is one of two
-  /// channels of queries and keys, and of two keys of scores and values.
-  Value queries, sums, scores, keys, values, maxima, totals, rows;
-  /// For few tokens: (key and query), products with half as many lanes as there
-  /// are; (key and query), and that for each block of queries, (query, value
-  /// dim), and for each block vectors of the maxima and totals.
-  Value decodeProducts, decodeScores, decodeWeights, decodeSums, decodeState;
-  /// Sums and the like of several parts of the keys, and memory for those of
-  /// all tasks, if there is more than one part.
-  Value mergedSums, mergedState, partials;
+  Value relativeValues;
+  /// Buffers of the prefill kernel, f32:
+  ///   queries (query tile, dim, lane), acc (query tile, value dim, lane),
+  ///   scores (key, lane), keys (key, dim), values (key, value dim),
+  ///   rowMax and rowSum (query tile, lane), and `rows`, which holds the rows
+  ///   of a register tile of queries or results before they are transposed.
+  /// With bf16 dot products (AttentionBF16Dots.h) a word holds two channels of
+  /// queries and keys, and two keys of scores and values.
+  Value queries, acc, scores, keys, values, rowMax, rowSum, rows;
+  /// Buffers of the decode kernel, f32: products (key and query, half the
+  /// lanes), scores (key and query), weights (block, key and query),
+  /// accumulators (query, value dim), and the state: for each block the vectors
+  /// of the running max and of the partial running sums.
+  Value decodeProducts, decodeScores, decodeWeights, decodeAcc, decodeState;
+  /// The merged accumulators and state of several KV splits, and the results of
+  /// the splits of all tasks. Null if there is one split.
+  Value mergedAcc, mergedState, partials;
 
-  /// For any number of tokens, or few.
+  /// Allocates the buffers of the decode kernel for `range`, or of the prefill
+  /// kernel if there is none.
   AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
                 const VectorTarget &target, AttentionScratch &scratch,
-                std::optional<FewTokens> few);
+                std::optional<DecodeRange> range);
 
   VectorType getVectorType() const;
-  /// Of so many channels or keys, what a product takes at once.
-  int64_t getPair() const { return hasDots ? 2 : 1; }
-  /// Tasks for the heads of a sequence.
+  /// The number of channels or keys that one multiply-add consumes per lane.
+  int64_t getDotWidth() const { return hasBF16Dots ? 2 : 1; }
+  /// The number of tasks for the heads of one sequence and tile of queries.
   int64_t getHeadTasks() const;
-  int64_t getNumGroups() const { return tiles.queries / tiles.getGroup(); }
-  /// Columns of values whose sums are computed, with some that are none.
+  int64_t getNumQueryTiles() const {
+    return tiles.queries / tiles.getQueryTile();
+  }
+  /// Columns of the accumulators: `valueDim` rounded up to a multiple of 4.
   int64_t getNumColumns() const { return (valueDim + 3) / 4 * 4; }
-  /// Whether scores are changed, so that they must be those of the definition
-  /// and not yet logarithms to base 2.
+  /// Whether a score_mod region or a soft cap changes scores. Otherwise queries
+  /// are scaled by log2(e) in advance, and scores are exponents of base 2.
   bool hasOwnScores() const;
-  /// Whether it depends on more than places which pairs take part, and how.
+  /// Whether a score_mod or mask_mod region or a mask operand applies to single
+  /// pairs of query and key.
   bool hasOwnPairs() const;
-  /// Whether a query may not see a key that others of its block see.
+  /// Whether two queries of a register tile may see different keys.
   bool hasMasks() const;
 };
 
-/// The values of a task.
+/// The indices of a task.
 struct AttentionTask {
   Value batch, keyHead, queryHead;
-  /// The first token, how many there are and groups of them, and the place of
-  /// the first.
-  Value firstToken, numTokens, numGroups, firstPlace;
-  /// How many tokens the whole sequence has.
+  /// The first token of the task within its sequence, the number of tokens and
+  /// of register tiles, and the query position of the first token.
+  Value firstToken, numTokens, numQueryTiles, firstPosition;
+  /// Tokens of the whole sequence.
   Value sequenceTokens;
-  /// All valid keys of the sequence.
+  /// Valid keys of the sequence.
   Value numKeys;
-  /// Where the sequence's tokens begin among packed queries, and its keys among
-  /// packed keys; null where these have a batch dimension.
+  /// The first row of the sequence in ragged queries and in ragged keys; null
+  /// where these have a batch dimension.
   Value queryStart, keyStart;
 };
 
-/// The values of a group of queries and the keys that are packed.
+/// The indices of a register tile of queries and a tile of keys.
 struct AttentionBlock {
   Value batch, queryHead, queryStart;
-  /// The number of the group on the stack.
-  Value group;
-  /// The first token and its place, and those of the last lane that is one.
-  Value token, place, lastToken, lastPlace;
-  /// The first key that is packed, and those of them that any query sees, the
-  /// first down to a multiple of the rows of scores.
+  /// The index of the register tile in the buffers.
+  Value queryTile;
+  /// The first token and its query position, and those of the last lane that
+  /// holds a token.
+  Value token, position, lastToken, lastPosition;
+  /// The first key of the tile, and the range of rows in the tile that any
+  /// query sees; `firstRow` is rounded down to a multiple of `tiles.scoreRows`.
   Value firstKey, firstRow, endRow;
-  /// Whether a packed value is infinite or no number; null if that cannot reach
-  /// a query that does not see it.
+  /// i1: whether a value of the tile is infinite or NaN, so that a weight of 0
+  /// does not remove it. Null if all queries see all keys.
   Value isUnsafe;
 };
 
 //===----------------------------------------------------------------------===//
-// Small pieces
+// Helpers
 //===----------------------------------------------------------------------===//
 
 Value createIndex(ImplicitLocOpBuilder &builder, int64_t value);
@@ -251,7 +278,7 @@ Value mulIndex(ImplicitLocOpBuilder &builder, Value index, int64_t factor);
 Value minIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
 Value maxIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
 
-/// All lanes of `type` the same number.
+/// Returns the constant vector with `value` in all lanes.
 Value createSplat(ImplicitLocOpBuilder &builder, VectorType type, double value);
 Value broadcast(ImplicitLocOpBuilder &builder, VectorType type, Value scalar);
 Value loadVector(ImplicitLocOpBuilder &builder, VectorType type, Value memref,
@@ -259,147 +286,155 @@ Value loadVector(ImplicitLocOpBuilder &builder, VectorType type, Value memref,
 void storeVector(ImplicitLocOpBuilder &builder, Value vector, Value memref,
                  ValueRange indices);
 
-/// A vector of a tensor's elements in f32, whatever their type is.
+/// Loads `length` elements of f32, f16, bf16 or i8 as a vector of f32.
 Value loadF32(OpBuilder &builder, Location loc, Value memref, ValueRange row,
               Value lane, int64_t length);
 
-/// Emits a loop from `from` to `to`; `body` returns what goes on to the next
-/// iteration. Returns what the last one gave.
+/// Emits a loop from `from` to `to`; `body` returns the loop-carried values.
+/// Returns the results of the loop.
 ValueRange createLoop(
     ImplicitLocOpBuilder &builder, Value from, Value to, int64_t step,
     ValueRange init,
     function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
 void createLoop(ImplicitLocOpBuilder &builder, Value from, Value to,
                 int64_t step, function_ref<void(Value index)> body);
-/// A loop that stays one: unrolled, it would keep in registers, and so on the
-/// stack, what is loaded again as easily.
+/// Emits a loop that LLVM does not unroll. Unrolled, it would keep loads in
+/// registers and spill them.
 ValueRange createRolledLoop(
     ImplicitLocOpBuilder &builder, Value from, Value to, int64_t step,
     ValueRange init,
     function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
 
-/// Of two numbers the larger; `b` where they cannot be compared.
+/// Returns the larger of `a` and `b`, and `b` if one of them is NaN.
 Value createMax(ImplicitLocOpBuilder &builder, Value a, Value b);
 
-/// Vectors of as many vectors as they have lanes.
+/// Transposes a square of as many vectors as they have lanes.
 SmallVector<Value> transpose(ImplicitLocOpBuilder &builder,
                              SmallVector<Value> vectors);
 
 //===----------------------------------------------------------------------===//
-// Parts
+// Steps of the kernels
 //===----------------------------------------------------------------------===//
 
-/// 2^x in f32, to 2e-7 of it, for x up to 127; 0 from -127 down.
+/// Emits 2^x in f32 with a relative error of 2e-7, for x <= 127; 0 for
+/// x <= -127.
 Value emitExp2(ImplicitLocOpBuilder &builder, Value x);
-/// The natural logarithm of normal numbers in f32.
+/// Emits the natural logarithm of normal f32 numbers.
 Value emitLog(ImplicitLocOpBuilder &builder, Value x);
 
-/// Keys that may be seen from a place: those from the first to before the
-/// second, in index arithmetic.
-Value emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place);
-Value emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value place,
+/// Emits the first key that a query position may see, and the end of these keys
+/// (exclusive), as `index`.
+Value emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op,
+                   Value position);
+Value emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value position,
                  Value numKeys);
 
-/// How far behind its place the first key that a query sees is, and how far
-/// beyond it the last one; nothing where there is no limit.
+/// Return how many keys before and after its own position a query sees, or
+/// nullopt where there is no limit.
 std::optional<int64_t> getLeftWindow(AttentionOp op);
 std::optional<int64_t> getRightWindow(AttentionOp op);
 
-/// `row` in all lanes as i32, held within what rows can be compared with.
+/// Broadcasts `row` to all lanes as i32, clamped to the rows of a tile.
 Value createRowLimit(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                      Value row);
 
-/// Scores of a group and the packed keys of a block, in logarithms to base 2,
-/// and the new maxima of its vectors. `isPartial` is whether some pairs take no
-/// part by their places.
+/// Emits the scores of a register tile of queries and a tile of keys, as
+/// exponents of base 2, and returns the new running max of its vectors.
+/// `isPartial`: some pairs are masked by their positions.
 SmallVector<Value> emitScores(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code,
                               const AttentionBlock &block, bool isPartial);
 
-/// Loads an element of the mask for each lane: its sequences, heads, tokens
-/// and keys, one of all lanes or one of each.
+/// Loads the mask operand's element for each lane. `indices` are its sequence,
+/// head, token and key, each one scalar or one value per lane.
 Value loadMask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                ArrayRef<SmallVector<Value>> indices);
-/// Applies the regions to scores of pairs of a sequence, a head and places
-/// of a query and a key, and masks: `mask` from the operand, `keep` by places,
-/// null where there is none. Whatever has a value for all lanes may be scalar.
+/// Applies the score_mod and mask_mod regions to scores, and masks them. `pair`
+/// is the sequence, the head and the positions of query and key; `mask` comes
+/// from the mask operand and `keep` from positions, null where there is none. A
+/// value that is the same for all lanes may be scalar.
 Value emitScore(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 ValueRange pair, Value score, Value mask, Value keep,
-                ValueRange distances = {});
+                ValueRange relativeValues = {});
 
-/// Applies the regions and masks to scores of `numRows` keys from `row` on, as
-/// many vectors a key as a group has.
+/// Applies regions and masks to the scores of keys from `row` on; `scores` has
+/// `tiles.vectors` vectors for each key.
 void emitMasks(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionBlock &block, Value row, bool isPartial,
                MutableArrayRef<Value> scores);
 
-/// The value of a region for a vector of queries. Scalar arguments stay scalar.
-/// `distances` are those that getDistanceValues names, unless they are computed
-/// here.
+/// Emits a region for a vector of queries and returns its value. Scalar
+/// arguments stay scalar. `relativeValues` replace the values that
+/// `getRelativeValues` names; if empty, the region computes them.
 Value emitRegion(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  Region &region, ValueRange arguments,
-                 ValueRange distances = {});
+                 ValueRange relativeValues = {});
 
-/// The values of the score's region, in f32, that come from a tensor by the
-/// distance of query and key, as the bias of T5. All pairs of a block have few
-/// distances.
-SmallVector<Value> getDistanceValues(AttentionOp op);
-/// Computes these for all distances of a block.
-void emitDistances(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                   const AttentionBlock &block);
-/// Those of a packed key and a vector of queries.
-SmallVector<Value> loadDistances(ImplicitLocOpBuilder &builder,
-                                 const AttentionCode &code, Value row,
-                                 int64_t vector);
+/// Returns the f32 values of the score_mod region that are loaded from a tensor
+/// by the relative position of query and key, as the bias of T5 is. A tile has
+/// few relative positions, so they are computed once for all its pairs.
+SmallVector<Value> getRelativeValues(AttentionOp op);
+/// Stores these values for all relative positions of a tile.
+void emitRelativeValues(ImplicitLocOpBuilder &builder,
+                        const AttentionCode &code, const AttentionBlock &block);
+/// Loads these values for the key in `row` and a vector of queries.
+SmallVector<Value> loadRelativeValues(ImplicitLocOpBuilder &builder,
+                                      const AttentionCode &code, Value row,
+                                      int64_t vector);
 
-/// Exponentials in place of the scores, with their sums added to the totals;
-/// returns the factors of what was summed before, a vector each.
+/// Replaces the scores by their exponentials, adds these to the running sum,
+/// and returns the rescaling factor of the accumulators for each vector.
 SmallVector<Value> emitSoftmax(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code,
                                const AttentionBlock &block,
-                               ValueRange newMaxima);
+                               ValueRange newRowMax);
 
-/// Multiplies the sums by `factors` and adds the weighted values.
+/// Multiplies the accumulators by `factors` and adds the weighted values.
 void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 const AttentionBlock &block, ValueRange factors);
-/// Whether one of `count` packed values is infinite or no number.
+/// Emits an i1: whether one of the first `count` rows of values has an infinity
+/// or a NaN.
 Value emitIsUnsafe(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                    Value count);
 
-/// Starts the sums, maxima and totals of all groups.
+/// Initializes the accumulators, running max and running sum of all queries.
 void emitStart(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task);
-/// What makes results of sums, and the logarithms of the totals.
+/// The factor that normalizes the accumulators (1 / l), and the log-sum-exp.
 struct AttentionResult {
   Value factor, logSum;
 };
-/// `sinks` (null without them) are those of the lanes' heads, of f32. The
-/// logarithm of a row without keys is its sink to the bit.
+/// Emits the end of the online softmax. `sinks` are the f32 sinks of the lanes'
+/// heads, null without sinks. The log-sum-exp of a row that sees no key equals
+/// its sink bit for bit.
 AttentionResult emitResult(ImplicitLocOpBuilder &builder, Value maximum,
                            Value total, Value sinks);
-/// The maximum and total of rows that have seen nothing but their sinks, in
-/// logarithms to base 2: the maxima are numbers, whatever the sinks are.
+/// Returns the running max (an exponent of base 2) and running sum of rows that
+/// have seen nothing but their sinks. The max is finite for any sink.
 std::pair<Value, Value> emitSinkState(ImplicitLocOpBuilder &builder,
                                       Value sinks);
-/// Writes the results of `count` tokens of a group.
+/// Writes the output of the first `count` tokens of a register tile.
 void emitResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionBlock &block, Value count);
 
-/// Brings rows of a tensor to the stack: in f32, normed and rotated.
+/// Copies rows of queries or keys to a buffer: converted to f32, normed,
+/// rotated.
 class AttentionRows {
 public:
-  /// Allocates tables of `numSlots` positions.
+  /// Allocates tables of cos and sin for `numSlots` rows.
   AttentionRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 bool isKey, int64_t numSlots);
 
-  /// Readies the rotation of a token in a slot; `batch` is null where tokens
-  /// are packed.
+  /// Writes cos and sin of a token's position to `slot`. `batch` is null for
+  /// ragged tensors.
   void preparePosition(ImplicitLocOpBuilder &builder, Value batch, Value token,
-                       Value place, Value slot) const;
-  /// The same for a token of a task's sequence.
+                       Value position, Value slot) const;
+  /// Does the same for a token of the task's sequence.
   void prepareQuery(ImplicitLocOpBuilder &builder, const AttentionTask &task,
-                    Value token, Value place, Value slot) const;
-  /// `scale` is what the row is multiplied by, null if there is nothing.
+                    Value token, Value position, Value slot) const;
+  /// Writes the row of `tensor` at the indices `at` to row `row` of `to`, with
+  /// the rotation in `slot`. The row is multiplied by `scale` unless it is
+  /// null.
   void emitRow(ImplicitLocOpBuilder &builder, Value tensor, ValueRange at,
                int64_t dim, Value to, Value row, Value slot,
                Value scale = nullptr) const;
@@ -417,66 +452,73 @@ private:
   AttentionOp op;
   VectorTarget target;
   Value positions, norm;
-  /// The dimension of heads and their number, if the norm is one of all heads
-  /// of a token together.
+  /// If one norm covers all heads of a token: the tensor's head dimension and
+  /// the number of heads.
   unsigned headDim = 0;
   int64_t normedHeads = 1;
   std::optional<RowRotation> rotation;
   std::optional<PositionTable> table;
 };
 
-/// Packs the queries of a task.
+/// Fills `code.queries` with the queries of a task.
 void emitQueries(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionRows &rows, const AttentionTask &task);
-/// Packs `count` keys and values from `first` on.
+/// Fills `code.keys` and `code.values` with `count` rows from `first` on.
 void emitKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
               const AttentionRows &rows, const AttentionTask &task, Value first,
               Value count);
 
-/// Asks for the part of the next keys and values, of those from `first` to
-/// before `end`, that a group of queries has to.
+/// Prefetches a share of the next tile of keys and values, those in [first,
+/// end). The register tiles of a task prefetch equal shares, so that the load
+/// queue is not full at once.
 void prefetchKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                  const AttentionTask &task, Value group, Value first,
+                  const AttentionTask &task, Value queryTile, Value first,
                   Value end);
 
-/// The keys alone.
+/// Fills `code.keys` alone.
 void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionRows &rows, const AttentionTask &task,
                  Value first, Value count);
 
-/// The numbers of tokens for which there is a better way, each in code of its
-/// own.
-SmallVector<FewTokens> getFewTokens(AttentionOp op, const VectorTarget &target);
-/// Whether there is one for all numbers of tokens that there may be.
-bool areAlwaysFew(AttentionOp op, const VectorTarget &target);
-/// Whether products are those of pairs of bf16.
-bool usesDots(AttentionOp op, const VectorTarget &target);
-/// What all tasks may share of few tokens.
+/// Returns the ranges of query counts for which a decode kernel is emitted, in
+/// ascending order; empty if only the prefill kernel is.
+SmallVector<DecodeRange> getDecodeRanges(AttentionOp op,
+                                         const VectorTarget &target);
+/// Whether a decode kernel handles every query count of `op`.
+bool isAlwaysDecode(AttentionOp op, const VectorTarget &target);
+/// Whether the bf16 dot product (VDPBF16PS) is used in the prefill kernel.
+bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
+/// Returns the limit, in bytes, of the partial results of KV splits, a buffer
+/// that all tasks of the decode kernel share.
 int64_t getSharedBytes(AttentionOp op);
-/// Of how many tasks each takes parts of the keys, all for the same heads.
-Value emitNumShares(ImplicitLocOpBuilder &builder, const AttentionCode &code);
-/// Emits the better way, for a share of the keys from one to before another.
-/// Results are written only where there is a single share.
+/// Emits the number of tasks among which the KV splits of a head are divided:
+/// as many as there are splits, or 1 if `partials` is too small for the batch.
+Value emitNumSplitTasks(ImplicitLocOpBuilder &builder,
+                        const AttentionCode &code);
+/// Emits the decode kernel's task number `splitTask` of `numSplitTasks` for the
+/// keys in [firstKey, endKey). It writes the output if there is one such task,
+/// else the results of its KV splits.
 void emitDecode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 const AttentionRows &queryRows, const AttentionRows &keyRows,
                 const AttentionTask &task, Value firstKey, Value endKey,
-                Value share, Value numShares);
-/// Emits what makes results of what all shares have left.
+                Value splitTask, Value numSplitTasks);
+/// Emits the merge of the per-split (m, l, acc) into the output.
 void emitMerge(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task, Value firstKey, Value endKey);
 
-/// Where the keys and values of a task have a key, but for the last index: in
-/// its page if there is a table of them.
+/// Returns the indices of a key's row in the key and value tensors, without the
+/// last index. With a block table the row is in the key's page.
 SmallVector<Value> getKeyIndices(ImplicitLocOpBuilder &builder, AttentionOp op,
                                  const AttentionTask &task, Value key);
-/// The scale of a key or value with those indices; null if there are no scales.
+/// Loads the scale of the key or value with those indices; null without scales.
 Value loadScale(ImplicitLocOpBuilder &builder, AttentionOp op, Value scales,
                 ValueRange keyIndices);
-/// The indices of a token's row in a tensor of heads, but for the last;
-/// `batch` is null where it has no batch dimension.
+/// Returns the indices of a token's row in a tensor of heads, without the last
+/// index. `batch` is null if the tensor has no batch dimension.
 SmallVector<Value> getRowIndices(Value batch, Value head, Value token,
                                  unsigned headDim);
-/// The same for queries and results; `start` is null unless they are packed.
+/// Does the same for queries and outputs; `start` is null unless they are
+/// ragged.
 SmallVector<Value> getQueryIndices(ImplicitLocOpBuilder &builder,
                                    AttentionOp op, Value batch, Value start,
                                    Value head, Value token);

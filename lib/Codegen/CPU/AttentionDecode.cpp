@@ -1,4 +1,4 @@
-//===- AttentionDecode.cpp - attention of few tokens ------------*- C++ -*-===//
+//===- AttentionDecode.cpp - the decode kernel ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,29 +6,30 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Few tokens: bound by memory, so keys and values are read where they are, once
-// for all tokens of all query heads of a task, here called queries. The lanes
-// of vectors run along the dims. As many products of a key and a query are
-// summed at a time as a vector has lanes, and then all of them across lanes at
-// once, into a vector of scores: keys, and in each key queries. More queries
-// are blocks, which take turns on a tile.
+// The decode kernel. It is bound by memory, so it reads keys and values in
+// place and once for all queries of a task: all its tokens and query heads.
+// Vector lanes run along the channels of a row. As many dot products as a
+// vector has lanes are accumulated side by side, then summed across lanes
+// together into a vector of scores, which holds the scores of some keys, each
+// with the same queries. If there are more queries than fit, they form blocks,
+// and each tile of keys is processed block by block.
 //
-// A tile has three loops, one after the other, as none may wait for long chains
-// of another: products, sums across lanes, and exponentials. These know but the
-// maximum of what was before the tile. It seldom changes; when it does, they
-// are computed once more.
+// Each tile has three loops, so that none waits for the long dependency chains
+// of another: products, sums across lanes, and exponentials. The exponentials
+// use the running max from before the tile. It seldom changes; when it does,
+// they are computed again.
 //
-// A tile of keys, and one of values, is a page: both stay in the first cache
-// between being asked for and being used. Products with the keys ask for the
-// tile's values, sums of values for the next keys: in order and beside the
-// arithmetic, as many at a time are dropped. What is asked for at a time is a
-// page of the memory, also where tiles begin within: two parts of pages take
-// longer.
+// A tile of keys, and one of values, has the size of a page, so both stay in
+// the L1 cache from prefetch to use. The products with keys prefetch the tile's
+// values, and the weighted sums of values prefetch the next keys, in order and
+// interleaved with arithmetic: a burst of prefetches would be dropped. The unit
+// of prefetching is an aligned page of memory even where tiles start within a
+// page, as two parts of pages take longer.
 //
-// Where all key heads of a key stand side by side, a task takes them all: the
-// tile is then one of whole rows of heads, and is taken head by head from the
-// second cache, while the next one is asked for in the order of the memory, and
-// twice: single ones are dropped now and then.
+// If the key heads of a token are contiguous, a task takes all of them. The
+// tile then consists of whole rows of heads and is processed head by head from
+// the L2 cache, while the next tile is prefetched in memory order. Each line is
+// prefetched twice, as single prefetches are dropped now and then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,14 +61,16 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       perHead(mulIndex(b, numTokens, code.tiles.getHeadsPerKeyHead())),
       endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()),
       areIntegers(canUseIntegers(op)) {
-  // Sums of integers are exact in any order.
+  // Integer sums are exact in any order, so they need no fixed number of
+  // partial sums.
   if (!areIntegers)
     parts = kSumLanes / lanes;
   int64_t bytes = code.dim * getElementBytes(op.getKey());
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
   if (code.tiles.hasKnownTokens() || code.tiles.getBlocksPerHead() == 1)
     return;
-  // Rounded up: right for what is less than 2^32 divided by all blocks.
+  // 2^32 / numBlocks, rounded up: the quotient is exact for dividends below
+  // 2^32 / numBlocks.
   numBlocks =
       b.createOrFold<arith::CeilDivUIOp>(perHead, createIndex(b, queries));
   ofBlocks = arith::CeilDivUIOp::create(b, createIndex(b, int64_t{1} << 32),
@@ -88,7 +91,7 @@ SmallVector<Value> Decode::getRow(Value firstKey, Value row, Value keyHead,
   if (isNext)
     row = addIndex(b, row, code.tiles.keys);
   Value key = addIndex(b, firstKey, row);
-  // Pages are only known of keys that there are.
+  // The block table has pages for existing keys only.
   if (isNext && op.getBlockTable())
     key = minIndex(b, key, addIndex(b, endKey, -1));
   AttentionTask mine = task;
@@ -143,13 +146,14 @@ Value Decode::moveToPage(Value memref, Value firstKey, Value keyHead,
       code.tiles.keys * code.dim * bytes != kPageBytes)
     return memref;
   auto metadata = memref::ExtractStridedMetadataOp::create(b, memref);
-  Value zero = createIndex(b, 0), place = metadata.getOffset();
+  Value zero = createIndex(b, 0), position = metadata.getOffset();
   SmallVector<Value> row = getRow(firstKey, zero, keyHead, isNext);
   for (auto [index, stride] : llvm::zip(row, metadata.getStrides()))
-    place = addIndex(b, place, b.createOrFold<arith::MulIOp>(index, stride));
+    position =
+        addIndex(b, position, b.createOrFold<arith::MulIOp>(index, stride));
   Value address =
       addIndex(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memref),
-               mulIndex(b, place, bytes));
+               mulIndex(b, position, bytes));
   Value rest = b.createOrFold<arith::AndIOp>(subIndex(b, zero, address),
                                              createIndex(b, kPageBytes - 1));
   rest = b.createOrFold<arith::DivUIOp>(rest, createIndex(b, bytes));
@@ -189,8 +193,8 @@ static Value createSum(ImplicitLocOpBuilder &b, Value x, Value y) {
 }
 
 SmallVector<Value> Decode::sumLanes(SmallVector<Value> vectors, size_t until) {
-  // What moves between the parts of a vector that are 16 bytes comes last, when
-  // there are few.
+  // Shuffles across 16-byte parts of a vector are slow, so they come last, when
+  // few vectors are left.
   int64_t unit = 1;
   for (int64_t step = 0, count = lanes; vectors.size() > until;
        ++step, count /= 2) {
@@ -222,9 +226,9 @@ SmallVector<Value> Decode::sumLanes(SmallVector<Value> vectors, size_t until) {
 }
 
 Value Decode::sumParts(ArrayRef<Value> vectors) {
-  // The same tree for any width of vectors: neighbours 2 lanes apart have been
-  // added, those 1, 8 and 4 lanes apart follow. The last two may be in vectors
-  // of different parts.
+  // The order of additions is the same for all vector widths: lanes at a
+  // distance of 2 have been added; those at a distance of 1, 8 and 4 follow.
+  // The last two may be in different vectors.
   SmallVector<SmallVector<Value>> sums;
   for (size_t size = vectors.size() / parts; !vectors.empty();
        vectors = vectors.drop_front(size))
@@ -240,13 +244,13 @@ Value Decode::sumParts(ArrayRef<Value> vectors) {
   return sumLanes(sums.front(), /*until=*/1).front();
 }
 
-/// Combines the lanes of all keys, for each query.
+/// Combines the lanes of all keys, separately for each query.
 Value Decode::acrossKeys(Value vector,
                          function_ref<Value(Value, Value)> combine) {
-  for (int64_t distance = queries; distance < lanes; distance *= 2) {
+  for (int64_t relative = queries; relative < lanes; relative *= 2) {
     SmallVector<int64_t> others;
     for (int64_t i = 0; i < lanes; ++i)
-      others.push_back(i ^ distance);
+      others.push_back(i ^ relative);
     vector =
         combine(vector, vector::ShuffleOp::create(b, vector, vector, others));
   }
@@ -283,7 +287,6 @@ Value Decode::getPart(Value number, int64_t size) {
   int64_t blocks = code.tiles.getBlocksPerHead();
   if (blocks == 1)
     return number;
-  // As many in a row ask for the same.
   if (!numBlocks)
     return mulIndex(
         b,
@@ -307,7 +310,7 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                                b, b.getZeroAttr(type.clone(b.getI32Type())))
                          : createSplat(b, type, 0));
   int64_t step = hasLines ? kLineBytes / getElementBytes(op.getKey()) : lanes;
-  // Split vectors come in pairs.
+  // Even and odd elements are loaded as a pair of vectors.
   int64_t vectors = std::max<int64_t>(step / lanes, 1);
   bool inPairs = areIntegers || areKeysSplit();
   vectors = inPairs ? 2 : 1;
@@ -316,8 +319,8 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                      ? moveToPage(op.getValue(), firstKey, getKeyHead(block),
                                   /*isNext=*/false)
                      : op.getKey();
-  // The next keys are prefetched beside the next sums of values. Before that,
-  // too, where single prefetches are dropped.
+  // The next keys are prefetched during the weighted sums of values, and here
+  // once more where single prefetches may be dropped.
   uint64_t numBefore = hasLines && code.tiles.keyHeads == 1
                            ? code.target.decodePrefetches - 1
                            : 0;
@@ -327,17 +330,17 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
                        : Value();
   createLoop(b, zero, getEndOfRows(count, isWhole), keys, [&](Value row) {
     SmallVector<Value> rows;
-    SmallVector<SmallVector<Value>> places;
+    SmallVector<SmallVector<Value>> positions;
     for (int64_t i = 0; i < keys; ++i) {
-      // Keys beyond the last are the last.
+      // Rows after the last key repeat the last key.
       Value mine = addIndex(b, row, i);
       rows.push_back(isWhole ? mine : minIndex(b, mine, last));
-      places.push_back(
+      positions.push_back(
           getRow(firstKey, rows[i], getKeyHead(block), /*isNext=*/false));
     }
     auto multiply = [&](Value first, ValueRange sums, int64_t part) {
       if (areIntegers)
-        return multiplyIntegers(block, places, first, step, sums);
+        return multiplyIntegers(block, positions, first, step, sums);
       SmallVector<Value> next(sums);
       int64_t size = vectors * lanes;
       for (int64_t j = part * size; j < step; j += parts * size) {
@@ -347,9 +350,10 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
           loaded.push_back(arePacked
                                ? SmallVector<Value>{loadVector(
                                      b, type, code.keys, {rows[i], d})}
-                               : load(op.getKey(), places[i], d, vectors));
+                               : load(op.getKey(), positions[i], d, vectors));
         }
-        // Each vector of a query serves all keys, and then no more.
+        // Each vector of a query is used for all keys before the next is
+        // loaded.
         for (int64_t v = 0; v < vectors; ++v)
           for (int64_t q = 0; q < queries; ++q) {
             Value query = loadVector(
@@ -363,12 +367,11 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
       }
       return next;
     };
-    // What is asked for at a time is spread over the dims.
-    constexpr int64_t mostLines = 8;
+    // Prefetches are spread over the channels.
+    constexpr int64_t maxLines = 8;
     int64_t numLines =
         keys * code.dim * getElementBytes(op.getKey()) / kLineBytes;
-    int64_t segments =
-        hasLines ? std::max<int64_t>(numLines / mostLines, 1) : 1;
+    int64_t segments = hasLines ? std::max<int64_t>(numLines / maxLines, 1) : 1;
     segments = std::gcd(std::gcd(code.dim / step, segments), keys);
     int64_t slots = parts * segments, number = 0;
     for (int64_t part = 0; part < parts; ++part) {
@@ -437,7 +440,8 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
     Value score = sumParts(sums);
     if (areIntegers)
       score = arith::SIToFPOp::create(b, type, score);
-    // Rows that are normed or rotated have been multiplied before.
+    // Normed or rotated rows were multiplied by their scales when they were
+    // copied.
     if (op.getKeyScales() && !arePacked)
       score = arith::MulFOp::create(
           b, score, loadScales(op.getKeyScales(), firstKey, row, count, block));
@@ -490,7 +494,7 @@ void Decode::emitWeights(Value firstKey, Value count, Value block) {
   SmallVector<Value> start(code.tiles.getStateVectors(),
                            createSplat(b, type, 0));
   start.front() = before;
-  // The maximum of the scores, and the partial sums of weights.
+  // The loop carries the maximum of the scores and the partial sums of weights.
   ValueRange tile = createLoop(
       b, zero, count, code.tiles.getWeightSums(), start,
       [&](Value row, ValueRange carried) {
@@ -524,12 +528,12 @@ void Decode::emitWeights(Value firstKey, Value count, Value block) {
   }
 }
 
-SmallVector<Value> Decode::changeMaximum(Value before, Value maxima,
+SmallVector<Value> Decode::changeMaximum(Value before, Value rowMax,
                                          Value firstKey, Value count,
                                          Value block) {
   Value zero = createIndex(b, 0), first = getState(block);
   Value maximum =
-      acrossKeys(maxima, [&](Value x, Value y) { return createMax(b, x, y); });
+      acrossKeys(rowMax, [&](Value x, Value y) { return createMax(b, x, y); });
   storeVector(b, maximum, code.decodeState, {first, zero});
   Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
   auto scale = [&](Value memory, ValueRange at, Value by) {
@@ -541,7 +545,7 @@ SmallVector<Value> Decode::changeMaximum(Value before, Value maxima,
   for (int64_t q = 0; q < queries; ++q) {
     Value by = ofQuery(factor, q);
     createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-      scale(code.decodeSums, {getRowOfQuery(block, q), d}, by);
+      scale(code.decodeAcc, {getRowOfQuery(block, q), d}, by);
     });
   }
   SmallVector<Value> start(code.tiles.getSumVectors(), createSplat(b, type, 0));
@@ -569,7 +573,6 @@ Value Decode::sumWeights(Value state, Value block) {
         loadVector(b, type, state,
                    {addIndex(b, getState(block), i), createIndex(b, 0)}),
         add));
-  // Neighbours first, as within a vector.
   for (; sums.size() > 1; sums.truncate(sums.size() / 2))
     for (size_t i = 0; i < sums.size(); i += 2)
       sums[i / 2] = add(sums[i], sums[i + 1]);
@@ -579,10 +582,11 @@ Value Decode::sumWeights(Value state, Value block) {
 void Decode::emitValues(Value firstKey, Value count, bool isWhole,
                         Value block) {
   Value zero = createIndex(b, 0);
-  // As many sums as scores, of at least two vectors.
+  // A vector of products has as many queries as a vector of scores, but at most
+  // half its lanes.
   int64_t few = std::min(queries, lanes / 2);
   int64_t vectors = lanes / few;
-  // Integers take two rows at a time, and pairs of vectors.
+  // Integer products take two rows and a pair of vectors at a time.
   bool areIntegerWeights = isWhole && canUseIntegerWeights(op, code.tiles);
   int64_t rowsAtOnce = areIntegerWeights ? 2 : 1;
   while (code.valueDim / lanes % (rowsAtOnce * vectors) != 0)
@@ -595,22 +599,23 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
         arith::ConstantOp::create(b, b.getZeroAttr(type.clone(b.getI32Type())));
   }
   SmallVector<Value> start(vectors * few, none);
-  // Beside the arithmetic on a row of a pass over columns, as much of the next
-  // tile is asked for: all in all that tile, in order.
+  // Each row of a pass over columns prefetches a share of the next tile, so
+  // that all rows together prefetch it in order.
   int64_t elements = kLineBytes / getElementBytes(op.getValue());
   int64_t numColumns = code.valueDim / columns;
   int64_t size = isWhole ? std::gcd(code.tiles.keys, numColumns) : 1;
   bool isOfRows = code.tiles.keyHeads > 1;
   bool isTwice = isOfRows && code.target.decodeRowPrefetches > 1;
   int64_t rowsPerLine = isTwice ? 1 : std::max<int64_t>(elements / columns, 1);
-  // Where rows are in pages is computed once for all columns, if they are few.
+  // If there are few columns, the page of each row is looked up once for all of
+  // them.
   int64_t step =
       std::max(std::gcd<int64_t>(size, op.getBlockTable() ? 16 : rowsPerLine),
                rowsAtOnce);
   SmallVector<Value> nextTiles{
       moveToPage(op.getKey(), firstKey, getKeyHead(block), /*isNext=*/true)};
-  // The only prefetch of the next values where the tile is one of whole rows.
-  // Elsewhere the products with the next keys ask for them, again.
+  // With tiles of whole rows this is the only prefetch of the next values.
+  // Otherwise the products with the next keys prefetch them again.
   if (isOfRows)
     nextTiles.push_back(op.getValue());
   else if (code.target.decodePrefetches > 1)
@@ -689,9 +694,9 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
         for (int64_t q = 0; q < few; ++q) {
           SmallVector<Value> at{getRowOfQuery(block, first + q),
                                 addIndex(b, d, v * lanes)};
-          Value before = loadVector(b, type, code.decodeSums, at);
+          Value before = loadVector(b, type, code.decodeAcc, at);
           storeVector(b, arith::AddFOp::create(b, before, sums[v * few + q]),
-                      code.decodeSums, at);
+                      code.decodeAcc, at);
         }
     });
   }

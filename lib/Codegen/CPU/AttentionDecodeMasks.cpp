@@ -1,4 +1,4 @@
-//===- AttentionDecodeMasks.cpp - which keys few tokens see -----*- C++ -*-===//
+//===- AttentionDecodeMasks.cpp - masks of the decode kernel --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Few tokens see the same keys but for a few at the ends: masks are for the
-// tiles there alone.
+// The queries of a decode task see the same keys except for a few at either
+// end, so only the tiles there are masked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,12 @@ bool Decode::hasMasks() const {
 }
 
 Value Decode::isSeenByAll(Value firstKey, Value count) {
-  Value last = addIndex(b, task.firstPlace, addIndex(b, numTokens, -1));
+  Value last = addIndex(b, task.firstPosition, addIndex(b, numTokens, -1));
   Value isBegun = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKey,
                                         emitFirstKey(b, op, last));
   Value isDone = arith::CmpIOp::create(
       b, arith::CmpIPredicate::sle, addIndex(b, firstKey, count),
-      emitEndKey(b, op, task.firstPlace, task.numKeys));
+      emitEndKey(b, op, task.firstPosition, task.numKeys));
   return arith::AndIOp::create(b, isBegun, isDone);
 }
 
@@ -41,7 +41,8 @@ Value Decode::getTokenOfLanes(Value block) {
     return posenc::broadcast(
         b, integers, arith::IndexCastOp::create(b, b.getI32Type(), index));
   };
-  // All of a block are of one token, or each token is of whole blocks.
+  // Either a block has queries of one token only, or each token fills whole
+  // blocks.
   if (heads % queries == 0)
     return toI32(getToken(getNumber(block)));
   bool isKnown = queries % heads == 0;
@@ -74,9 +75,10 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
                         createRowLimit(b, code, subIndex(b, count, row)));
   if (hasMasks()) {
     Value token = getTokenOfLanes(block);
-    Value place = subIndex(b, task.firstPlace, addIndex(b, firstKey, row));
-    auto getLimit = [&](int64_t distance) -> Value {
-      Value first = createRowLimit(b, code, addIndex(b, place, distance));
+    Value position =
+        subIndex(b, task.firstPosition, addIndex(b, firstKey, row));
+    auto getLimit = [&](int64_t relative) -> Value {
+      Value first = createRowLimit(b, code, addIndex(b, position, relative));
       return arith::AddIOp::create(b, first, token);
     };
     if (std::optional<int64_t> right = getRightWindow(op))
@@ -91,9 +93,10 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
 
 Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
                         Value count, Value block) {
-  // Lanes that are no query have the last token, and rows beyond the last key
-  // are that: masks and tables have no more.
-  SmallVector<Value> heads, tokens, places, allKeys;
+  // Lanes beyond the last query repeat the last token, and rows beyond the last
+  // key repeat the last key, so that masks and tables are read within their
+  // bounds.
+  SmallVector<Value> heads, tokens, positions, allKeys;
   Value lastToken = addIndex(b, numTokens, -1), last = addIndex(b, count, -1);
   for (int64_t lane = 0; lane < lanes; ++lane) {
     Value number = addIndex(b, getNumber(block), lane % queries);
@@ -101,7 +104,7 @@ Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
     heads.push_back(
         addIndex(b, task.queryHead, getHead(getKeyHead(block), number)));
     tokens.push_back(addIndex(b, task.firstToken, token));
-    places.push_back(addIndex(b, task.firstPlace, token));
+    positions.push_back(addIndex(b, task.firstPosition, token));
     Value key = addIndex(b, row, lane / queries);
     allKeys.push_back(addIndex(b, firstKey, minIndex(b, key, last)));
   }
@@ -114,6 +117,6 @@ Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
   };
   return emitScore(
       b, code,
-      {task.batch, toVector(heads), toVector(places), toVector(allKeys)},
+      {task.batch, toVector(heads), toVector(positions), toVector(allKeys)},
       scores, mask, keep);
 }

@@ -1,4 +1,4 @@
-//===- AttentionMasks.cpp - which keys a query sees -------------*- C++ -*-===//
+//===- AttentionMasks.cpp - masks of the prefill kernel -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,13 +20,13 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 //===----------------------------------------------------------------------===//
-// Places
+// Positions
 //===----------------------------------------------------------------------===//
 
-/// A window beyond all tokens there can be is none.
+/// A window that is larger than any sequence is no limit.
 static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
-  constexpr uint64_t most = uint64_t{1} << 40;
-  if (!window || *window >= most)
+  constexpr uint64_t max = uint64_t{1} << 40;
+  if (!window || *window >= max)
     return std::nullopt;
   return static_cast<int64_t>(*window);
 }
@@ -40,33 +40,33 @@ std::optional<int64_t> mlir::posenc::getRightWindow(AttentionOp op) {
 }
 
 Value mlir::posenc::emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op,
-                                 Value place) {
+                                 Value position) {
   Value zero = createIndex(builder, 0);
   std::optional<int64_t> left = getLeftWindow(op);
-  return left ? maxIndex(builder, zero, addIndex(builder, place, -*left))
+  return left ? maxIndex(builder, zero, addIndex(builder, position, -*left))
               : zero;
 }
 
 Value mlir::posenc::emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op,
-                               Value place, Value numKeys) {
+                               Value position, Value numKeys) {
   std::optional<int64_t> right = getRightWindow(op);
-  return right
-             ? minIndex(builder, addIndex(builder, place, *right + 1), numKeys)
-             : numKeys;
+  return right ? minIndex(builder, addIndex(builder, position, *right + 1),
+                          numKeys)
+               : numKeys;
 }
 
 Value mlir::posenc::createRowLimit(ImplicitLocOpBuilder &builder,
                                    const AttentionCode &code, Value row) {
-  constexpr int64_t most = 1 << 20;
+  constexpr int64_t max = 1 << 20;
   Value held =
-      minIndex(builder, maxIndex(builder, row, createIndex(builder, -most)),
-               createIndex(builder, most));
+      minIndex(builder, maxIndex(builder, row, createIndex(builder, -max)),
+               createIndex(builder, max));
   Type i32 = builder.getI32Type();
   return broadcast(builder, code.getVectorType().clone(i32),
                    arith::IndexCastOp::create(builder, i32, held));
 }
 
-/// For each lane `first` plus its number.
+/// Returns `first` plus the lane's number in each lane.
 static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code, Value first) {
   Value all = createRowLimit(builder, code, first);
@@ -79,7 +79,7 @@ static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
 }
 
 namespace {
-/// The rows that each lane sees, by places.
+/// The rows of the tile that each lane sees, by positions.
 struct SeenRows {
   Value first, end;
 };
@@ -89,8 +89,8 @@ static SeenRows emitSeenRows(ImplicitLocOpBuilder &builder,
                              const AttentionCode &code,
                              const AttentionBlock &block, int64_t vector) {
   VectorType type = code.getVectorType().clone(builder.getI32Type());
-  Value place = addIndex(builder, block.place, vector * code.tiles.lanes);
-  Value row = subIndex(builder, place, block.firstKey);
+  Value position = addIndex(builder, block.position, vector * code.tiles.lanes);
+  Value row = subIndex(builder, position, block.firstKey);
   SeenRows seen;
   seen.end = broadcast(
       builder, type,
@@ -165,7 +165,7 @@ static Value toF32(ImplicitLocOpBuilder &builder, Value value) {
 Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code, ValueRange pair,
                               Value score, Value mask, Value keep,
-                              ValueRange distances) {
+                              ValueRange relativeValues) {
   AttentionOp op = code.op;
   VectorType type = code.getVectorType();
   Value minusInfinity =
@@ -173,20 +173,20 @@ Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
   if (!op.getScore().empty()) {
     SmallVector<Value> arguments{score};
     llvm::append_range(arguments, pair);
-    score = emitRegion(builder, code, op.getScore(), arguments, distances);
+    score = emitRegion(builder, code, op.getScore(), arguments, relativeValues);
   }
   if (mask && getElementTypeOrSelf(mask.getType()).isInteger(1)) {
     keep = both(builder, keep, mask);
   } else if (mask) {
     mask = toF32(builder, mask);
     score = arith::AddFOp::create(builder, score, mask);
-    // Whatever the key is.
+    // A term that does not depend on the key.
     keep = both(builder, keep,
                 arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE, mask,
                                       minusInfinity));
   }
   if (code.hasOwnScores()) {
-    // The lowest numbers must stay numbers.
+    // The lowest f32 must not become minus infinity.
     ElementwiseBuilder b(builder, builder.getLoc(), score);
     Value isNumber = arith::CmpFOp::create(builder, arith::CmpFPredicate::UGT,
                                            score, minusInfinity);
@@ -211,19 +211,21 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
   int64_t lanes = code.tiles.lanes, vectors = code.tiles.vectors;
   Value last = addIndex(builder, block.endRow, -1);
   for (int64_t j = 0; j < vectors; ++j) {
-    // Lanes beyond the last query and rows beyond the last key are those.
-    SmallVector<Value> tokens, places;
+    // Lanes beyond the last query repeat it, and rows beyond the last key
+    // repeat that.
+    SmallVector<Value> tokens, positions;
     for (int64_t i = 0; i < lanes; ++i) {
       int64_t lane = j * lanes + i;
       tokens.push_back(minIndex(builder, addIndex(builder, block.token, lane),
                                 block.lastToken));
-      places.push_back(minIndex(builder, addIndex(builder, block.place, lane),
-                                block.lastPlace));
+      positions.push_back(minIndex(builder,
+                                   addIndex(builder, block.position, lane),
+                                   block.lastPosition));
     }
-    Value place;
+    Value position;
     if (hasRegion)
-      place = vector::FromElementsOp::create(
-          builder, VectorType::get({lanes}, builder.getIndexType()), places);
+      position = vector::FromElementsOp::create(
+          builder, VectorType::get({lanes}, builder.getIndexType()), positions);
     SeenRows seen;
     if (isPartial)
       seen = emitSeenRows(builder, code, block, j);
@@ -238,9 +240,9 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
       if (op.getMask())
         mask = loadMask(builder, code,
                         {{block.batch}, {block.queryHead}, tokens, {key}});
-      score =
-          emitScore(builder, code, {block.batch, block.queryHead, place, key},
-                    score, mask, keep, loadDistances(builder, code, mine, j));
+      score = emitScore(builder, code,
+                        {block.batch, block.queryHead, position, key}, score,
+                        mask, keep, loadRelativeValues(builder, code, mine, j));
     }
   }
 }

@@ -1,4 +1,4 @@
-//===- AttentionRegion.cpp - regions of attention as vectors ----*- C++ -*-===//
+//===- AttentionRegion.cpp - score_mod and mask_mod regions ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,8 +24,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// `-(slope * |query - key|)` for each query. Two places are less than 2^31
-/// apart; other indices are subtracted as they are.
+/// Emits `-(slope * |query - key|)` for each query. Positions of i32 are less
+/// than 2^31 apart; other indices are subtracted as they are.
 static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
                        const IRMapping &mapping) {
   SmallVector<double> slopes;
@@ -54,9 +54,9 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   } else {
     slope = broadcast(builder, vectorType, getSlope(head));
   }
-  auto places = op->getBlock()->getArguments();
-  bool arePlaces = llvm::is_contained(places, op.getQuery()) &&
-                   llvm::is_contained(places, op.getKey());
+  auto positions = op->getBlock()->getArguments();
+  bool arePlaces = llvm::is_contained(positions, op.getQuery()) &&
+                   llvm::is_contained(positions, op.getKey());
   Type integer = arePlaces ? builder.getI32Type() : builder.getI64Type();
   auto toInteger = [&](Value index) -> Value {
     auto vector = dyn_cast<VectorType>(index.getType());
@@ -70,9 +70,9 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   Value key = toInteger(mapping.lookupOrDefault(op.getKey()));
   ElementwiseBuilder b(builder, builder.getLoc(), query);
   Value difference = b.binary<arith::SubIOp>(query, key);
-  Value distance =
+  Value relative =
       b.cast<arith::SIToFPOp>(type, math::AbsIOp::create(builder, difference));
-  return b.neg(b.mul(slope, distance));
+  return b.neg(b.mul(slope, relative));
 }
 
 /// Loads an element for each lane.
@@ -94,9 +94,10 @@ static Value emitLoads(ImplicitLocOpBuilder &builder, int64_t lanes,
       builder, VectorType::get({lanes}, op.getType()), elements);
 }
 
-/// The quotient of a vector in f32 and a constant, or null if a product does
-/// not do: it does for the reciprocal of a power of two, and for a tanh, as in
-/// soft caps, but not where the quotient is rounded or compared.
+/// Replaces the quotient of an f32 vector and a constant by a product, or
+/// returns null. A product serves if the divisor is a power of two, or if the
+/// quotient is the argument of a tanh, as in soft caps; not where the quotient
+/// is rounded or compared.
 static Value emitQuotient(ImplicitLocOpBuilder &builder, arith::DivFOp op,
                           Value dividend) {
   APFloat divisor(0.0f);
@@ -120,7 +121,7 @@ static Value toVector(ImplicitLocOpBuilder &builder, int64_t lanes,
   return broadcast(builder, VectorType::get({lanes}, value.getType()), value);
 }
 
-/// An operation of a region, on vectors where it depends on one.
+/// Emits an operation of a region, on vectors if an operand is a vector.
 static void emitOperation(ImplicitLocOpBuilder &builder, int64_t lanes,
                           Operation &op, IRMapping &mapping) {
   if (auto alibi = dyn_cast<AlibiOp>(op))
@@ -152,8 +153,8 @@ static void emitOperation(ImplicitLocOpBuilder &builder, int64_t lanes,
   }
 }
 
-/// The operations of a region that `values` need, in their order; not those
-/// that only results of `ends` need.
+/// Returns the operations of a region that `values` depend on, in order,
+/// without those that only `ends` depend on.
 static SmallVector<Operation *>
 getNeeded(Region &region, ArrayRef<Value> values,
           function_ref<bool(Operation *)> isEnd) {
@@ -173,11 +174,12 @@ getNeeded(Region &region, ArrayRef<Value> values,
 
 Value mlir::posenc::emitRegion(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code, Region &region,
-                               ValueRange arguments, ValueRange distances) {
+                               ValueRange arguments,
+                               ValueRange relativeValues) {
   IRMapping mapping;
   mapping.map(region.getArguments(), arguments);
-  if (!distances.empty())
-    mapping.map(getDistanceValues(code.op), distances);
+  if (!relativeValues.empty())
+    mapping.map(getRelativeValues(code.op), relativeValues);
   Value result = cast<YieldOp>(region.front().getTerminator()).getValue();
   auto isKnown = [&](Operation *op) {
     return llvm::all_of(op->getResults(),
@@ -190,27 +192,30 @@ Value mlir::posenc::emitRegion(ImplicitLocOpBuilder &builder,
 }
 
 //===----------------------------------------------------------------------===//
-// Distances
+// Relative positions
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a value of the score's region depends on.
+/// The inputs that a value of the score_mod region depends on.
 struct Dependence {
-  /// On queries and keys by their distance alone, if at all.
-  bool isByDistance = true;
-  bool hasDistance = false;
-  /// Whether it takes an element for each distance from a tensor.
+  /// Whether it depends on query and key by their relative position only, if at
+  /// all.
+  bool isByRelativePosition = true;
+  bool hasRelativePosition = false;
+  /// Whether it loads a tensor's element by the relative position.
   bool hasLoad = false;
 };
 } // namespace
 
-/// Whether an operation is the distance of a query and a key, and which of them
-/// is subtracted.
-static bool isDistance(Operation *op, Region &region, bool *isOfKey = nullptr) {
+/// Whether an operation is the difference of a query and a key position, and
+/// which of them is subtracted.
+static bool isRelativePosition(Operation *op, Region &region,
+                               bool *isOfKey = nullptr) {
   auto difference = dyn_cast<arith::SubIOp>(op);
   if (!difference)
     return false;
-  // All of a place is in 32 bits; of others a difference needs what it has.
+  // A position fits in 32 bits; for other operands the difference needs all
+  // bits of their type.
   auto getBits = [](Type type) -> unsigned {
     return type.isIndex() ? 32 : std::min(type.getIntOrFloatBitWidth(), 32u);
   };
@@ -231,27 +236,27 @@ static bool isDistance(Operation *op, Region &region, bool *isOfKey = nullptr) {
   return (left == key && right == query) || (left == query && right == key);
 }
 
-SmallVector<Value> mlir::posenc::getDistanceValues(AttentionOp op) {
+SmallVector<Value> mlir::posenc::getRelativeValues(AttentionOp op) {
   Region &region = op.getScore();
   if (region.empty())
     return {};
   DenseMap<Value, Dependence> dependences;
   for (unsigned argument : {0, 3, 4})
-    dependences[region.getArgument(argument)].isByDistance = false;
+    dependences[region.getArgument(argument)].isByRelativePosition = false;
   for (Operation &inner : region.front()) {
     Dependence all;
-    if (isDistance(&inner, region)) {
-      all.hasDistance = true;
+    if (isRelativePosition(&inner, region)) {
+      all.hasRelativePosition = true;
     } else {
       for (Value operand : inner.getOperands()) {
         Dependence one = dependences.lookup(operand);
-        all.isByDistance &= one.isByDistance;
-        all.hasDistance |= one.hasDistance;
+        all.isByRelativePosition &= one.isByRelativePosition;
+        all.hasRelativePosition |= one.hasRelativePosition;
         all.hasLoad |= one.hasLoad;
       }
-      all.hasLoad |= all.hasDistance && isa<memref::LoadOp>(inner);
+      all.hasLoad |= all.hasRelativePosition && isa<memref::LoadOp>(inner);
     }
-    // The terminator has no results, and needs what comes to it.
+    // The terminator has no results; its operands are needed.
     for (Value result : inner.getResults())
       dependences[result] = all;
   }
@@ -261,66 +266,66 @@ SmallVector<Value> mlir::posenc::getDistanceValues(AttentionOp op) {
       Dependence dependence = dependences.lookup(result);
       bool isLast = llvm::any_of(result.getUsers(), [&](Operation *user) {
         return user->getNumResults() == 0 ||
-               !dependences.lookup(user->getResult(0)).isByDistance;
+               !dependences.lookup(user->getResult(0)).isByRelativePosition;
       });
-      if (isLast && dependence.isByDistance && dependence.hasLoad &&
+      if (isLast && dependence.isByRelativePosition && dependence.hasLoad &&
           result.getType().isF32())
         values.push_back(result);
     }
   return values;
 }
 
-/// The row of keys that distances are counted from.
+/// Returns the row of keys at which the index of `relativeValues` is 0.
 static int64_t getLastRow(const AttentionCode &code) {
   return cast<MemRefType>(code.scores.getType()).getDimSize(0) - 1;
 }
 
-void mlir::posenc::emitDistances(ImplicitLocOpBuilder &builder,
-                                 const AttentionCode &code,
-                                 const AttentionBlock &block) {
-  if (!code.distances)
+void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
+                                      const AttentionCode &code,
+                                      const AttentionBlock &block) {
+  if (!code.relativeValues)
     return;
   AttentionOp op = code.op;
   Region &region = op.getScore();
-  SmallVector<Value> values = getDistanceValues(op);
+  SmallVector<Value> values = getRelativeValues(op);
   int64_t lanes = code.tiles.lanes;
-  int64_t size = cast<MemRefType>(code.distances.getType()).getDimSize(1);
+  int64_t size = cast<MemRefType>(code.relativeValues.getType()).getDimSize(1);
   auto type = VectorType::get({lanes}, builder.getIndexType());
-  // Not beyond those that there are: tables need not have others.
+  // Clamped to the existing keys: tables need not have elements for others.
   auto getKey = [&](Value row) {
     return addIndex(builder, block.firstKey, row);
   };
-  Value least = subIndex(builder, getKey(block.firstRow), block.lastPlace);
-  Value most = subIndex(builder, getKey(addIndex(builder, block.endRow, -1)),
-                        block.place);
+  Value min = subIndex(builder, getKey(block.firstRow), block.lastPosition);
+  Value max = subIndex(builder, getKey(addIndex(builder, block.endRow, -1)),
+                       block.position);
   Value first =
-      addIndex(builder, subIndex(builder, block.firstKey, block.place),
+      addIndex(builder, subIndex(builder, block.firstKey, block.position),
                getLastRow(code));
   createLoop(
       builder, createIndex(builder, 0), createIndex(builder, size), lanes,
-      [&](Value place) {
+      [&](Value position) {
         SmallVector<Value> elements;
-        Value mine = subIndex(builder, first, place);
+        Value mine = subIndex(builder, first, position);
         for (int64_t lane = 0; lane < lanes; ++lane)
-          elements.push_back(maxIndex(
-              builder, least,
-              minIndex(builder, most, addIndex(builder, mine, -lane))));
-        Value distance =
+          elements.push_back(
+              maxIndex(builder, min,
+                       minIndex(builder, max, addIndex(builder, mine, -lane))));
+        Value relative =
             vector::FromElementsOp::create(builder, type, elements);
         IRMapping mapping;
         mapping.map(region.getArgument(1), block.batch);
         mapping.map(region.getArgument(2), block.queryHead);
         auto isEnd = [&](Operation *inner) {
-          return isDistance(inner, region);
+          return isRelativePosition(inner, region);
         };
         for (Operation *inner : getNeeded(region, values, isEnd)) {
           bool isOfKey;
-          if (!isDistance(inner, region, &isOfKey)) {
+          if (!isRelativePosition(inner, region, &isOfKey)) {
             emitOperation(builder, lanes, *inner, mapping);
             continue;
           }
           Type element = inner->getResult(0).getType();
-          Value mine = distance;
+          Value mine = relative;
           if (!isOfKey)
             mine = arith::SubIOp::create(
                 builder, toVector(builder, lanes, createIndex(builder, 0)),
@@ -331,24 +336,26 @@ void mlir::posenc::emitDistances(ImplicitLocOpBuilder &builder,
           mapping.map(inner->getResult(0), mine);
         }
         for (auto [number, value] : llvm::enumerate(values))
-          storeVector(builder,
-                      toVector(builder, lanes, mapping.lookupOrDefault(value)),
-                      code.distances, {createIndex(builder, number), place});
+          storeVector(
+              builder, toVector(builder, lanes, mapping.lookupOrDefault(value)),
+              code.relativeValues, {createIndex(builder, number), position});
       });
 }
 
-SmallVector<Value> mlir::posenc::loadDistances(ImplicitLocOpBuilder &builder,
-                                               const AttentionCode &code,
-                                               Value row, int64_t vector) {
+SmallVector<Value>
+mlir::posenc::loadRelativeValues(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code, Value row,
+                                 int64_t vector) {
   SmallVector<Value> values;
-  if (!code.distances)
+  if (!code.relativeValues)
     return values;
-  Value place = subIndex(
+  Value position = subIndex(
       builder,
       createIndex(builder, getLastRow(code) + vector * code.tiles.lanes), row);
-  int64_t count = cast<MemRefType>(code.distances.getType()).getDimSize(0);
+  int64_t count = cast<MemRefType>(code.relativeValues.getType()).getDimSize(0);
   for (int64_t number = 0; number < count; ++number)
-    values.push_back(loadVector(builder, code.getVectorType(), code.distances,
-                                {createIndex(builder, number), place}));
+    values.push_back(loadVector(builder, code.getVectorType(),
+                                code.relativeValues,
+                                {createIndex(builder, number), position}));
   return values;
 }

@@ -1,4 +1,4 @@
-//===- AttentionRows.cpp - rows of attention's tensors ----------*- C++ -*-===//
+//===- AttentionRows.cpp - loads, norms and rotates rows ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBF16Dots.h"
 #include "AttentionCode.h"
-#include "AttentionDots.h"
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 //===----------------------------------------------------------------------===//
-// Rows on their own
+// Rows
 //===----------------------------------------------------------------------===//
 
 AttentionRows::AttentionRows(ImplicitLocOpBuilder &builder,
@@ -47,7 +47,7 @@ AttentionRows::AttentionRows(ImplicitLocOpBuilder &builder,
 }
 
 void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
-                                    Value token, Value place,
+                                    Value token, Value position,
                                     Value slot) const {
   if (!rotation)
     return;
@@ -55,26 +55,26 @@ void AttentionRows::preparePosition(ImplicitLocOpBuilder &builder, Value batch,
   SmallVector<Value> at{token};
   if (batch)
     at.insert(at.begin(), batch);
-  PositionTable::Position position =
+  PositionTable::Position loaded =
       positions ? table->loadPosition(builder, loc, positions, at)
-                : table->loadPosition(builder, loc, place,
+                : table->loadPosition(builder, loc, position,
                                       Value(createIndex(builder, 0)));
   RowRotation one = rotation->at(slot);
-  table->forEachElement(builder, loc, position, table->getAll(builder, loc),
+  table->forEachElement(builder, loc, loaded, table->getAll(builder, loc),
                         2 * one.getLanes(),
                         [&](OpBuilder &b, Location l, Value first,
-                            const PositionTable::CosSin &sequence) {
-                          one.store(b, l, first, sequence.cos, sequence.sin);
+                            const PositionTable::CosSin &cosSin) {
+                          one.store(b, l, first, cosSin.cos, cosSin.sin);
                         });
 }
 
 void AttentionRows::prepareQuery(ImplicitLocOpBuilder &builder,
                                  const AttentionTask &task, Value token,
-                                 Value place, Value slot) const {
+                                 Value position, Value slot) const {
   if (task.queryStart)
     token = addIndex(builder, task.queryStart, token);
-  preparePosition(builder, task.queryStart ? Value() : task.batch, token, place,
-                  slot);
+  preparePosition(builder, task.queryStart ? Value() : task.batch, token,
+                  position, slot);
 }
 
 Value mlir::posenc::loadF32(OpBuilder &builder, Location loc, Value memref,
@@ -89,16 +89,16 @@ Value mlir::posenc::loadF32(OpBuilder &builder, Location loc, Value memref,
   return type == f32 ? value : arith::ExtFOp::create(builder, loc, f32, value);
 }
 
-/// Copies a row to one in f32, times `scale` unless that is null. Not in a
-/// loop, which would become a call of memcpy.
+/// Copies a row to f32, multiplied by `scale` unless that is null. It is
+/// unrolled, as LLVM would turn a loop into a call of memcpy.
 static void copyRow(OpBuilder &builder, Location loc, Value from,
                     ValueRange row, Value to, Value toRow, int64_t dim,
                     int64_t lanes, Value scale) {
-  // Some loads at a time, so that none waits for another.
-  constexpr size_t most = 8;
+  // Emits several loads before their stores, so that none waits for another.
+  constexpr size_t max = 8;
   SmallVector<std::pair<int64_t, int64_t>> parts = splitIntoVectors(dim, lanes);
   for (ArrayRef rest(parts); !rest.empty();) {
-    ArrayRef some = rest.take_front(most);
+    ArrayRef some = rest.take_front(max);
     rest = rest.drop_front(some.size());
     SmallVector<Value> at, values;
     for (auto [first, length] : some) {
@@ -133,8 +133,7 @@ Value AttentionRows::emitSquareSum(ImplicitLocOpBuilder &builder, Value tensor,
   return sums;
 }
 
-/// 1 / sqrt(mean(x^2) + eps) of a row, or of the rows of all heads of its
-/// token.
+/// Emits 1 / sqrt(mean(x^2) + eps) of a row, or of all heads of its token.
 Value AttentionRows::emitNormFactor(ImplicitLocOpBuilder &builder, Value tensor,
                                     ValueRange at, int64_t dim) const {
   auto type = VectorType::get({kSumLanes}, builder.getF32Type());
@@ -165,7 +164,7 @@ Value AttentionRows::emitNormFactor(ImplicitLocOpBuilder &builder, Value tensor,
   return b.binary<arith::DivFOp>(b.f32(1), root);
 }
 
-/// Norms a row in f32 that was copied from `tensor`.
+/// Normalizes a row that was copied from `tensor` to f32.
 void AttentionRows::emitNorm(ImplicitLocOpBuilder &builder, Value tensor,
                              ValueRange at, int64_t dim, Value to,
                              Value row) const {
@@ -205,8 +204,8 @@ void AttentionRows::emitRow(ImplicitLocOpBuilder &builder, Value tensor,
     rotation->at(slot).rotateRow(builder, loc, to, to, row, Access::Cached);
 }
 
-/// Copies a row of a value, which is neither normed nor rotated. The last
-/// vector is filled up with zeros.
+/// Copies a row that is neither normed nor rotated. The last vector is padded
+/// with zeros.
 static void emitPlainRow(ImplicitLocOpBuilder &builder,
                          const AttentionCode &code, Value tensor, ValueRange at,
                          int64_t dim, Value to, Value row, Value scale) {
@@ -233,25 +232,25 @@ static void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 // Queries
 //===----------------------------------------------------------------------===//
 
-/// Transposes between rows and a group of a panel, `body` for each vector:
-/// `toPanel` from rows to lanes, else back.
-static void transposeGroup(ImplicitLocOpBuilder &builder,
-                           const AttentionCode &code, int64_t dim, Value panel,
-                           Value group, bool toPanel,
-                           function_ref<Value(Value, int64_t vector)> body) {
+/// Transposes from rows to the lanes of a register tile if `toPanel`, else
+/// back. `body` loads and stores each vector.
+static void
+transposeQueryTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                   int64_t dim, Value panel, Value queryTile, bool toPanel,
+                   function_ref<Value(Value, int64_t vector)> body) {
   VectorType type = code.getVectorType();
   int64_t lanes = code.tiles.lanes;
   createLoop(builder, createIndex(builder, 0), createIndex(builder, dim), lanes,
              [&](Value d) {
                for (int64_t i = 0; i < code.tiles.vectors; ++i) {
                  SmallVector<SmallVector<Value>> rows, dims;
-                 int64_t pair = toPanel ? code.getPair() : 1;
+                 int64_t pair = toPanel ? code.getDotWidth() : 1;
                  Value first = builder.createOrFold<arith::DivUIOp>(
                      d, createIndex(builder, pair));
                  for (int64_t j = 0; j < lanes; ++j)
                    rows.push_back({createIndex(builder, i * lanes + j), d});
                  for (int64_t j = 0; j < lanes / pair; ++j)
-                   dims.push_back({group, addIndex(builder, first, j),
+                   dims.push_back({queryTile, addIndex(builder, first, j),
                                    createIndex(builder, i * lanes)});
                  Value from = toPanel ? code.rows : panel;
                  Value to = toPanel ? panel : code.rows;
@@ -280,23 +279,23 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
   AttentionOp op = code.op;
   const AttentionTiles &tiles = code.tiles;
   Value zero = createIndex(builder, 0);
-  Value group = createIndex(builder, tiles.getGroup());
-  // exp(x) is 2^(x*log2(e)).
+  Value queryTile = createIndex(builder, tiles.getQueryTile());
+  // exp(x) = 2^(x * log2(e)).
   double scale = op.getScoreScale();
   if (!code.hasOwnScores())
     scale *= llvm::numbers::log2e;
   Value factor = createSplat(builder, code.getVectorType(), scale);
-  createLoop(builder, zero, task.numGroups, 1, [&](Value number) {
-    Value first = mulIndex(builder, number, tiles.getGroup());
+  createLoop(builder, zero, task.numQueryTiles, 1, [&](Value number) {
+    Value first = mulIndex(builder, number, tiles.getQueryTile());
     Value count =
-        minIndex(builder, group, subIndex(builder, task.numTokens, first));
+        minIndex(builder, queryTile, subIndex(builder, task.numTokens, first));
     Value token = addIndex(builder, task.firstToken, first);
-    Value place = addIndex(builder, task.firstPlace, first);
+    Value position = addIndex(builder, task.firstPosition, first);
     createLoop(builder, zero, count, 1, [&](Value row) {
       rows.prepareQuery(builder, task, addIndex(builder, token, row),
-                        addIndex(builder, place, row), row);
+                        addIndex(builder, position, row), row);
     });
-    emitZeros(builder, code, code.rows, count, group);
+    emitZeros(builder, code, code.rows, count, queryTile);
     createLoop(
         builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
           createLoop(builder, zero, count, 1, [&](Value row) {
@@ -308,12 +307,13 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
                          row);
           });
           Value panel = addIndex(
-              builder, mulIndex(builder, head, tiles.getGroupsPerHead()),
+              builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()),
               number);
-          transposeGroup(builder, code, code.dim, code.queries, panel,
-                         /*toPanel=*/true, [&](Value value, int64_t) -> Value {
-                           return arith::MulFOp::create(builder, value, factor);
-                         });
+          transposeQueryTile(
+              builder, code, code.dim, code.queries, panel,
+              /*toPanel=*/true, [&](Value value, int64_t) -> Value {
+                return arith::MulFOp::create(builder, value, factor);
+              });
         });
   });
 }
@@ -327,13 +327,14 @@ AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
   Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
   Value logSum =
       b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
-  // Which takes the bits of NaN for those of a number.
+  // emitLog reads the bits of NaN as those of a number; the difference restores
+  // NaN.
   logSum = b.add(logSum, b.sub(total, total));
   Value ofNothing = b.f32(-std::numeric_limits<double>::infinity());
   Value hasNoKeys = isNothing;
   if (sinks) {
-    // A product with log2(e) and one with ln(2) do not give the sink back. Keys
-    // that have left the state as it was do not change the sum's logarithm.
+    // Multiplying the sink by log2(e) and by ln(2) does not restore it. If no
+    // key has changed the state, the log-sum-exp is the sink itself.
     auto [first, ofSink] = emitSinkState(builder, sinks);
     auto isEqual = [&](Value x, Value y) -> Value {
       return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, x, y);
@@ -355,10 +356,10 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
   Location loc = builder.getLoc();
   SmallVector<Value> factors;
   for (int64_t i = 0; i < code.tiles.vectors; ++i) {
-    SmallVector<Value> at{block.group,
+    SmallVector<Value> at{block.queryTile,
                           createIndex(builder, i * code.tiles.lanes)};
-    Value total = loadVector(builder, type, code.totals, at);
-    Value maximum = loadVector(builder, type, code.maxima, at);
+    Value total = loadVector(builder, type, code.rowSum, at);
+    Value maximum = loadVector(builder, type, code.rowMax, at);
     Value sinks;
     if (op.getSinks() && op.getLogSumInit())
       sinks = broadcast(builder, type,
@@ -367,13 +368,13 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
     AttentionResult result = emitResult(builder, maximum, total, sinks);
     factors.push_back(result.factor);
     if (op.getLogSumInit())
-      storeVector(builder, result.logSum, code.maxima, at);
+      storeVector(builder, result.logSum, code.rowMax, at);
   }
-  transposeGroup(builder, code, code.valueDim, code.sums, block.group,
-                 /*toPanel=*/false, [&](Value value, int64_t vector) -> Value {
-                   return arith::MulFOp::create(builder, value,
-                                                factors[vector]);
-                 });
+  transposeQueryTile(
+      builder, code, code.valueDim, code.acc, block.queryTile,
+      /*toPanel=*/false, [&](Value value, int64_t vector) -> Value {
+        return arith::MulFOp::create(builder, value, factors[vector]);
+      });
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());
   createLoop(builder, createIndex(builder, 0), count, 1, [&](Value row) {
@@ -383,8 +384,8 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
     if (Value logSum = op.getLogSumInit())
       memref::StoreOp::create(
           builder,
-          memref::LoadOp::create(builder, code.maxima,
-                                 ValueRange{block.group, row}),
+          memref::LoadOp::create(builder, code.rowMax,
+                                 ValueRange{block.queryTile, row}),
           logSum, at);
     forEachVector(builder, loc, code.valueDim, code.tiles.lanes,
                   [&](OpBuilder &b, Location l, Value lane, int64_t length) {
@@ -393,9 +394,9 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
                         cast<VectorType>(value.getType()).clone(element);
                     if (narrow != value.getType())
                       value = arith::TruncFOp::create(b, l, narrow, value);
-                    SmallVector<Value> place(at);
-                    place.push_back(lane);
-                    vector::StoreOp::create(b, l, value, output, place);
+                    SmallVector<Value> position(at);
+                    position.push_back(lane);
+                    vector::StoreOp::create(b, l, value, output, position);
                   });
   });
 }
@@ -419,7 +420,7 @@ void mlir::posenc::emitKeyRows(ImplicitLocOpBuilder &builder,
                            addIndex(builder, task.keyStart, key), key, zero);
     else
       rows.preparePosition(builder, task.batch, key, key, zero);
-    if (code.hasDots)
+    if (code.hasBF16Dots)
       return emitKeyPairs(builder, code, rows, at, row);
     rows.emitRow(builder, op.getKey(), at, code.dim, code.keys, row, zero,
                  loadScale(builder, op, op.getKeyScales(), at));
@@ -434,7 +435,7 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   AttentionOp op = code.op;
   Value zero = createIndex(builder, 0);
   emitKeyRows(builder, code, rows, task, first, count);
-  if (code.hasDots)
+  if (code.hasBF16Dots)
     emitValuePairs(builder, code, task, first, count);
   else
     createLoop(builder, zero, count, 1, [&](Value row) {
@@ -443,7 +444,7 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
       emitPlainRow(builder, code, op.getValue(), at, code.valueDim, code.values,
                    row, loadScale(builder, op, op.getValueScales(), at));
     });
-  // Scores are computed for whole blocks of rows.
+  // Scores are computed for multiples of `scoreRows` rows.
   int64_t step = code.tiles.scoreRows;
   Value rounded = builder.createOrFold<arith::CeilDivUIOp>(
       count, createIndex(builder, step));
@@ -452,18 +453,19 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
 
 void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
                                 const AttentionCode &code,
-                                const AttentionTask &task, Value group,
+                                const AttentionTask &task, Value queryTile,
                                 Value first, Value end) {
   AttentionOp op = code.op;
   int64_t count =
-      (code.tiles.keys + code.getNumGroups() - 1) / code.getNumGroups();
+      (code.tiles.keys + code.getNumQueryTiles() - 1) / code.getNumQueryTiles();
   Value last = addIndex(builder, end, -1);
   for (int64_t i = 0; i < count; ++i) {
-    // Pages are only known of keys that there are.
+    // The block table has pages for existing keys only.
     Value key = minIndex(
         builder, last,
         addIndex(builder,
-                 addIndex(builder, first, mulIndex(builder, group, count)), i));
+                 addIndex(builder, first, mulIndex(builder, queryTile, count)),
+                 i));
     SmallVector<Value> at = getKeyIndices(builder, op, task, key);
     for (auto [tensor, dim] : {std::pair(op.getKey(), code.dim),
                                std::pair(op.getValue(), code.valueDim)}) {

@@ -1,4 +1,4 @@
-//===- AttentionScores.cpp - the products of attention ----------*- C++ -*-===//
+//===- AttentionScores.cpp - products with keys and values ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBF16Dots.h"
 #include "AttentionCode.h"
-#include "AttentionDots.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -17,8 +17,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// `factors`, of a key or a value each, times the vectors of a row of `panel`,
-/// added to the sums. `onlySeen`: not where the vector is 0.
+/// Returns `sums` plus the products of `factors`, one for each key or column,
+/// and the vectors of a row of `panel`. `onlySeen` leaves out lanes whose
+/// vector is 0.
 static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
                                       const AttentionCode &code,
                                       ArrayRef<Value> factors, Value panel,
@@ -35,9 +36,10 @@ static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
     Value all = broadcast(builder, type, factor);
     for (auto [i, vector] : llvm::enumerate(vectors)) {
       Value before = sums[number * vectors.size() + i];
-      if (code.hasDots) {
-        result.push_back(onlySeen ? addSeenDots(builder, all, vector, before)
-                                  : addDots(builder, all, vector, before));
+      if (code.hasBF16Dots) {
+        result.push_back(onlySeen
+                             ? addSeenBF16Dots(builder, all, vector, before)
+                             : addBF16Dots(builder, all, vector, before));
         continue;
       }
       Value sum = math::FmaOp::create(builder, all, vector, before);
@@ -61,25 +63,25 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
   VectorType type = code.getVectorType();
   Value zero = createIndex(builder, 0);
   Value none = createSplat(builder, type, 0);
-  SmallVector<Value> maxima;
+  SmallVector<Value> rowMax;
   for (int64_t i = 0; i < tiles.vectors; ++i)
-    maxima.push_back(
-        loadVector(builder, type, code.maxima,
-                   {block.group, createIndex(builder, i * tiles.lanes)}));
+    rowMax.push_back(
+        loadVector(builder, type, code.rowMax,
+                   {block.queryTile, createIndex(builder, i * tiles.lanes)}));
   auto emitRows = [&](Value row, ValueRange before) {
     SmallVector<Value> rows;
     for (int64_t i = 0; i < tiles.scoreRows; ++i)
       rows.push_back(addIndex(builder, row, i));
     SmallVector<Value> start(tiles.scoreRows * tiles.vectors, none);
     SmallVector<Value> scores = createLoop(
-        builder, zero, createIndex(builder, code.dim / code.getPair()), 1,
+        builder, zero, createIndex(builder, code.dim / code.getDotWidth()), 1,
         start, [&](Value d, ValueRange sums) {
           SmallVector<Value> keys;
           for (Value key : rows)
             keys.push_back(
                 memref::LoadOp::create(builder, code.keys, ValueRange{key, d}));
           return addProducts(builder, code, keys, code.queries,
-                             {block.group, d}, sums);
+                             {block.queryTile, d}, sums);
         });
     emitMasks(builder, code, block, row, isPartial, scores);
     SmallVector<Value> largest(before);
@@ -88,26 +90,27 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
       storeVector(builder, score, code.scores,
                   {rows[number / tiles.vectors],
                    createIndex(builder, vector * tiles.lanes)});
-      // A score that is not a number shows in the sums.
+      // A NaN score need not reach the maximum: it makes its weight NaN.
       largest[vector] = createMax(builder, score, largest[vector]);
     }
     return largest;
   };
   return createLoop(builder, block.firstRow, block.endRow, tiles.scoreRows,
-                    maxima, emitRows);
+                    rowMax, emitRows);
 }
 
 Value mlir::posenc::emitIsUnsafe(ImplicitLocOpBuilder &builder,
                                  const AttentionCode &code, Value count) {
-  // 0 times a number is 0, else NaN. Some sums, so that none waits for another.
-  constexpr int64_t most = 8;
+  // Adds 0 * value, which is NaN for an infinity or NaN. Several sums, so that
+  // none waits for another.
+  constexpr int64_t max = 8;
   VectorType type = code.getVectorType();
   Value none = createSplat(builder, type, 0);
   int64_t lanes = code.tiles.lanes;
   int64_t vectors = (code.valueDim + lanes - 1) / lanes;
-  SmallVector<Value> sums(std::min(vectors, most), none);
+  SmallVector<Value> sums(std::min(vectors, max), none);
   Value end = builder.createOrFold<arith::CeilDivUIOp>(
-      count, createIndex(builder, code.getPair()));
+      count, createIndex(builder, code.getDotWidth()));
   sums = createLoop(
       builder, createIndex(builder, 0), end, 1, sums,
       [&](Value row, ValueRange before) {
@@ -116,7 +119,7 @@ Value mlir::posenc::emitIsUnsafe(ImplicitLocOpBuilder &builder,
           Value x = loadVector(builder, type, code.values,
                                {row, createIndex(builder, i * lanes)});
           Value &sum = next[i % next.size()];
-          sum = code.hasDots
+          sum = code.hasBF16Dots
                     ? addUnsafePairs(builder, x, sum)
                     : Value(math::FmaOp::create(builder, x, none, sum));
         }
@@ -137,13 +140,14 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
                         int64_t numColumns) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
-  // From 0: the error of a long sum is that of its blocks, not of all.
+  // Each tile's sum starts at 0, so the rounding error grows with the number of
+  // tiles, not of keys.
   SmallVector<Value> start(numColumns * tiles.vectors,
                            createSplat(builder, type, 0));
   SmallVector<Value> columns;
   for (int64_t i = 0; i < numColumns; ++i)
     columns.push_back(addIndex(builder, d, i));
-  Value pair = createIndex(builder, code.getPair());
+  Value pair = createIndex(builder, code.getDotWidth());
   Value from = builder.createOrFold<arith::DivUIOp>(block.firstRow, pair);
   Value end = builder.createOrFold<arith::CeilDivUIOp>(block.endRow, pair);
   ValueRange sums = createLoop(
@@ -157,28 +161,28 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
       });
   for (auto [number, sum] : llvm::enumerate(sums)) {
     int64_t vector = number % tiles.vectors;
-    SmallVector<Value> at{block.group, columns[number / tiles.vectors],
+    SmallVector<Value> at{block.queryTile, columns[number / tiles.vectors],
                           createIndex(builder, vector * tiles.lanes)};
-    Value before = loadVector(builder, type, code.sums, at);
+    Value before = loadVector(builder, type, code.acc, at);
     storeVector(builder,
                 math::FmaOp::create(builder, before, factors[vector], sum),
-                code.sums, at);
+                code.acc, at);
   }
 }
 
-/// `onlySeen`: values with the weight 0 are not numbers to be added.
+/// `onlySeen`: values whose weight is 0 are left out, as they may be NaN.
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen) {
-  // As many columns as fill the registers, and what is left by fours.
+  // As many columns as fill the registers, then the remainder by fours.
   constexpr int64_t fewer = 4;
-  int64_t most = onlySeen ? 1 : code.tiles.valueColumns;
+  int64_t max = onlySeen ? 1 : code.tiles.valueColumns;
   int64_t all = onlySeen ? code.valueDim : code.getNumColumns(), few = 0;
-  while ((all - few * fewer) % most != 0)
+  while ((all - few * fewer) % max != 0)
     ++few;
   Value end = createIndex(builder, all - few * fewer);
-  createLoop(builder, createIndex(builder, 0), end, most, [&](Value d) {
-    emitColumns(builder, code, block, factors, onlySeen, d, most);
+  createLoop(builder, createIndex(builder, 0), end, max, [&](Value d) {
+    emitColumns(builder, code, block, factors, onlySeen, d, max);
   });
   if (few > 0)
     createLoop(builder, end, createIndex(builder, all), fewer, [&](Value d) {
@@ -191,8 +195,7 @@ void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
                               const AttentionBlock &block, ValueRange factors) {
   if (!block.isUnsafe)
     return ::emitValues(builder, code, block, factors, /*onlySeen=*/false);
-  // What a query does not see has the weight 0, but 0 times infinity or NaN is
-  // NaN.
+  // A masked key has the weight 0, but 0 times infinity or NaN is NaN.
   auto isUnsafe =
       scf::IfOp::create(builder, block.isUnsafe, /*withElseRegion=*/true);
   for (bool onlySeen : {true, false}) {

@@ -1,4 +1,4 @@
-//===- AttentionSoftmax.cpp - the weights of attention ----------*- C++ -*-===//
+//===- AttentionSoftmax.cpp - the online softmax --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBF16Dots.h"
 #include "AttentionCode.h"
-#include "AttentionDots.h"
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
@@ -22,15 +22,16 @@ using namespace mlir::posenc;
 
 Value mlir::posenc::emitExp2(ImplicitLocOpBuilder &builder, Value x) {
   ElementwiseBuilder b(builder, builder.getLoc(), x);
-  // From -127 down all is -127, whose power comes out as 0: a factor without an
-  // exponent. NaN stays.
+  // Values below -127 are clamped to -127, whose power is 0: its exponent field
+  // is 0. A NaN stays NaN.
   Value clamped = createMax(builder, b.f32(-127), x);
-  // The lower bits of x + 1.5*2^23 + 127 are x rounded to an integer, as the
-  // exponent of its power.
+  // The lower bits of x + 1.5*2^23 + 127 are the rounded x as a biased
+  // exponent.
   Value magic = b.f32(12582912.0 + 127);
   Value shifted = b.add(clamped, magic);
   Value rest = b.sub(clamped, b.sub(shifted, magic));
-  // 1 + x*p(x), the least relative error on [-1/2, 1/2]: 1.6e-7 in f32.
+  // 1 + x*p(x), the minimax polynomial of 2^x on [-1/2, 1/2]: the relative
+  // error is 1.6e-7 in f32.
   Value power = b.fma(b.f32(0.00132647424), rest, b.f32(0.0096715223));
   for (double coefficient : {0.0555073395, 0.240222424, 0.693147004, 1.0})
     power = b.fma(power, rest, b.f32(coefficient));
@@ -62,44 +63,44 @@ Value mlir::posenc::emitLog(ImplicitLocOpBuilder &builder, Value x) {
 SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
                                              const AttentionCode &code,
                                              const AttentionBlock &block,
-                                             ValueRange newMaxima) {
+                                             ValueRange newRowMax) {
   VectorType type = code.getVectorType();
   Value none = createSplat(builder, type, 0);
   SmallVector<Value> factors;
-  // One vector after the other: the constants of two do not fit into the
+  // One vector at a time: the constants and the values of two do not fit in the
   // registers.
-  for (auto [i, maximum] : llvm::enumerate(newMaxima)) {
+  for (auto [i, maximum] : llvm::enumerate(newRowMax)) {
     Value lane = createIndex(builder, i * code.tiles.lanes);
-    SmallVector<Value> at{block.group, lane};
-    Value before = loadVector(builder, type, code.maxima, at);
-    storeVector(builder, maximum, code.maxima, at);
+    SmallVector<Value> at{block.queryTile, lane};
+    Value before = loadVector(builder, type, code.rowMax, at);
+    storeVector(builder, maximum, code.rowMax, at);
     Value factor =
         emitExp2(builder, arith::SubFOp::create(builder, before, maximum));
     ValueRange sum = createLoop(
-        builder, block.firstRow, block.endRow, code.getPair(), none,
+        builder, block.firstRow, block.endRow, code.getDotWidth(), none,
         [&, maximum = maximum](Value row, ValueRange sums) {
           SmallVector<Value> weights;
-          for (int64_t i = 0; i < code.getPair(); ++i) {
+          for (int64_t i = 0; i < code.getDotWidth(); ++i) {
             Value score = loadVector(builder, type, code.scores,
                                      {addIndex(builder, row, i), lane});
             weights.push_back(emitExp2(
                 builder, arith::SubFOp::create(builder, score, maximum)));
           }
-          // Pairs take the place of scores that are done.
-          Value stored =
-              code.hasDots ? packWeights(builder, weights) : weights.front();
-          Value place = builder.createOrFold<arith::DivUIOp>(
-              row, createIndex(builder, code.getPair()));
-          storeVector(builder, stored, code.scores, {place, lane});
+          // In place: words are written where scores have already been read.
+          Value stored = code.hasBF16Dots ? packWeights(builder, weights)
+                                          : weights.front();
+          Value position = builder.createOrFold<arith::DivUIOp>(
+              row, createIndex(builder, code.getDotWidth()));
+          storeVector(builder, stored, code.scores, {position, lane});
           Value sum = sums.front();
           for (Value weight : weights)
             sum = arith::AddFOp::create(builder, sum, weight);
           return SmallVector<Value>{sum};
         });
-    Value total = loadVector(builder, type, code.totals, at);
+    Value total = loadVector(builder, type, code.rowSum, at);
     storeVector(builder,
                 math::FmaOp::create(builder, total, factor, sum.front()),
-                code.totals, at);
+                code.rowSum, at);
     factors.push_back(factor);
   }
   return factors;
@@ -124,8 +125,8 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
   Value zero = createSplat(builder, type, 0);
-  // The maxima begin with the lowest number, not with minus infinity: their
-  // differences must be numbers.
+  // The running max starts at the lowest finite f32, as differences of
+  // infinities are NaN.
   Value lowest = createSplat(builder, type, -FLT_MAX);
   auto forLanes = [&](function_ref<void(Value)> body) {
     for (int64_t i = 0; i < tiles.vectors; ++i)
@@ -142,19 +143,19 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
           std::tie(maximum, total) =
               emitSinkState(builder, broadcast(builder, type, sink));
         }
-        Value first = mulIndex(builder, head, tiles.getGroupsPerHead());
-        Value end = addIndex(builder, first, task.numGroups);
-        createLoop(builder, first, end, 1, [&](Value group) {
+        Value first = mulIndex(builder, head, tiles.getQueryTilesPerHead());
+        Value end = addIndex(builder, first, task.numQueryTiles);
+        createLoop(builder, first, end, 1, [&](Value queryTile) {
           forLanes([&](Value lane) {
-            storeVector(builder, maximum, code.maxima, {group, lane});
-            storeVector(builder, total, code.totals, {group, lane});
+            storeVector(builder, maximum, code.rowMax, {queryTile, lane});
+            storeVector(builder, total, code.rowSum, {queryTile, lane});
           });
-          // Columns beyond the last are summed, too.
+          // Columns beyond the last have accumulators, too.
           int64_t columns = code.getNumColumns();
           createLoop(
               builder, begin, createIndex(builder, columns), 1, [&](Value d) {
                 forLanes([&](Value lane) {
-                  storeVector(builder, zero, code.sums, {group, d, lane});
+                  storeVector(builder, zero, code.acc, {queryTile, d, lane});
                 });
               });
         });

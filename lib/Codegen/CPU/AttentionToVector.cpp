@@ -1,4 +1,4 @@
-//===- AttentionToVector.cpp - attention as vectors -------------*- C++ -*-===//
+//===- AttentionToVector.cpp - posenc.attention to vectors ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,9 +32,11 @@ using namespace mlir::posenc;
 // Keys
 //===----------------------------------------------------------------------===//
 
-/// Emits what the keys that are packed add to a group of queries.
-static void emitGroup(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                      AttentionBlock block, Value numKeys, Value count) {
+/// Emits one step of the online softmax: a register tile of queries and the
+/// buffered tile of keys.
+static void emitQueryTile(ImplicitLocOpBuilder &builder,
+                          const AttentionCode &code, AttentionBlock block,
+                          Value numKeys, Value count) {
   AttentionOp op = code.op;
   auto toRow = [&](Value key) {
     return subIndex(builder, key, block.firstKey);
@@ -42,24 +44,25 @@ static void emitGroup(ImplicitLocOpBuilder &builder, const AttentionCode &code,
   auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) {
     return Value(arith::CmpIOp::create(builder, predicate, a, b));
   };
-  // What any query sees, and what all of them see.
+  // The keys that any query sees, and those that all queries see.
   Value zero = createIndex(builder, 0);
   Value step = createIndex(builder, code.tiles.scoreRows);
   Value firstOfAny =
-      maxIndex(builder, zero, toRow(emitFirstKey(builder, op, block.place)));
+      maxIndex(builder, zero, toRow(emitFirstKey(builder, op, block.position)));
   block.firstRow = builder.createOrFold<arith::SubIOp>(
       firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, step));
-  block.endRow = minIndex(
-      builder, count, toRow(emitEndKey(builder, op, block.lastPlace, numKeys)));
-  Value firstOfAll = toRow(emitFirstKey(builder, op, block.lastPlace));
-  Value endOfAll = toRow(emitEndKey(builder, op, block.place, numKeys));
+  block.endRow =
+      minIndex(builder, count,
+               toRow(emitEndKey(builder, op, block.lastPosition, numKeys)));
+  Value firstOfAll = toRow(emitFirstKey(builder, op, block.lastPosition));
+  Value endOfAll = toRow(emitEndKey(builder, op, block.position, numKeys));
 
   auto isAny = scf::IfOp::create(
       builder, compare(arith::CmpIPredicate::slt, block.firstRow, block.endRow),
       /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(isAny.thenBlock());
-  emitDistances(builder, code, block);
+  emitRelativeValues(builder, code, block);
   Value rest = arith::RemUIOp::create(builder, block.endRow, step);
   Value isPartial = compare(arith::CmpIPredicate::ne, rest, zero);
   isPartial = arith::OrIOp::create(
@@ -81,35 +84,36 @@ static void emitGroup(ImplicitLocOpBuilder &builder, const AttentionCode &code,
              emitSoftmax(builder, code, block, scores.getResults()));
 }
 
-/// Calls `body` for each group of a task, with its block and how many of its
-/// lanes are tokens.
-static void forEachGroup(ImplicitLocOpBuilder &builder,
-                         const AttentionCode &code, const AttentionTask &task,
-                         function_ref<void(AttentionBlock, Value count)> body) {
+/// Calls `body` for each register tile of a task, with its indices and the
+/// number of lanes that hold tokens.
+static void
+forEachQueryTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 const AttentionTask &task,
+                 function_ref<void(AttentionBlock, Value count)> body) {
   const AttentionTiles &tiles = code.tiles;
   Value zero = createIndex(builder, 0);
-  Value group = createIndex(builder, tiles.getGroup());
-  createLoop(builder, zero, createIndex(builder, tiles.heads), 1,
-             [&](Value head) {
-               createLoop(builder, zero, task.numGroups, 1, [&](Value number) {
-                 Value first = mulIndex(builder, number, tiles.getGroup());
-                 Value count = minIndex(
-                     builder, group, subIndex(builder, task.numTokens, first));
-                 AttentionBlock block;
-                 block.batch = task.batch;
-                 block.queryStart = task.queryStart;
-                 block.queryHead = addIndex(builder, task.queryHead, head);
-                 block.group = addIndex(
-                     builder, mulIndex(builder, head, tiles.getGroupsPerHead()),
-                     number);
-                 block.token = addIndex(builder, task.firstToken, first);
-                 block.place = addIndex(builder, task.firstPlace, first);
-                 Value last = addIndex(builder, count, -1);
-                 block.lastToken = addIndex(builder, block.token, last);
-                 block.lastPlace = addIndex(builder, block.place, last);
-                 body(block, count);
-               });
-             });
+  Value queryTile = createIndex(builder, tiles.getQueryTile());
+  createLoop(
+      builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
+        createLoop(builder, zero, task.numQueryTiles, 1, [&](Value number) {
+          Value first = mulIndex(builder, number, tiles.getQueryTile());
+          Value count = minIndex(builder, queryTile,
+                                 subIndex(builder, task.numTokens, first));
+          AttentionBlock block;
+          block.batch = task.batch;
+          block.queryStart = task.queryStart;
+          block.queryHead = addIndex(builder, task.queryHead, head);
+          block.queryTile = addIndex(
+              builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()),
+              number);
+          block.token = addIndex(builder, task.firstToken, first);
+          block.position = addIndex(builder, task.firstPosition, first);
+          Value last = addIndex(builder, count, -1);
+          block.lastToken = addIndex(builder, block.token, last);
+          block.lastPosition = addIndex(builder, block.position, last);
+          body(block, count);
+        });
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,11 +127,10 @@ static Value loadIndex(ImplicitLocOpBuilder &builder, Value memref,
                                                   value);
 }
 
-/// `index`, held between 0 and `most`.
-static Value clampIndex(ImplicitLocOpBuilder &builder, Value index,
-                        Value most) {
+/// Clamps `index` to [0, max].
+static Value clampIndex(ImplicitLocOpBuilder &builder, Value index, Value max) {
   return maxIndex(builder, createIndex(builder, 0),
-                  minIndex(builder, index, most));
+                  minIndex(builder, index, max));
 }
 
 static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
@@ -144,20 +147,21 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
 }
 
 namespace {
-/// Packed tokens. What is behind the last sequence is a sequence, too.
-class PackedTokens {
+/// The sequences of ragged queries. Tokens behind the last sequence count as
+/// one more sequence, which has no keys.
+class RaggedTokens {
 public:
-  PackedTokens(ImplicitLocOpBuilder &builder, Value starts, Value size)
+  RaggedTokens(ImplicitLocOpBuilder &builder, Value starts, Value size)
       : b(builder), starts(starts), size(size),
         numSequences(
             addIndex(b, getDimSize(b, b.getLoc(), starts, /*dim=*/0), -1)) {}
 
   Value getNumSequences() const { return numSequences; }
-  /// Never beyond the tensor, whatever the list has.
+  /// Clamped to the tensor, whatever cu_seqlens holds.
   Value getStart(Value sequence) {
     return clampIndex(b, loadIndex(b, starts, sequence), size);
   }
-  /// `endOfLast` is that of the one behind the last.
+  /// `endOfLast` is the end of the sequence behind the last one.
   Value getLength(Value sequence, Value endOfLast) {
     Value start = getStart(sequence);
     Value next = minIndex(b, addIndex(b, sequence, 1), numSequences);
@@ -166,8 +170,8 @@ public:
     Value end = arith::SelectOp::create(b, isLast, endOfLast, getStart(next));
     return maxIndex(b, createIndex(b, 0), subIndex(b, end, start));
   }
-  /// The tiles of `step` tokens of a sequence begin at this one; to that of the
-  /// next there are as many as it needs, or one more.
+  /// Returns the first tile, of `step` tokens, of a sequence. The next sequence
+  /// starts as many tiles later as this one needs, or one more.
   Value getFirstTile(Value sequence, Value step) {
     Value number = arith::DivUIOp::create(b, getStart(sequence), step);
     return addIndex(b, number, sequence);
@@ -184,8 +188,8 @@ private:
 };
 } // namespace
 
-/// The last sequence that begins at the tile or before, by bisection.
-Value PackedTokens::findSequence(Value tile, Value step) {
+/// Emits a bisection for the last sequence that begins at the tile or before.
+Value RaggedTokens::findSequence(Value tile, Value step) {
   Type index = b.getIndexType();
   auto inBody = [&](OpBuilder &nested, function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
@@ -221,14 +225,14 @@ static Value emitKeyHead(ImplicitLocOpBuilder &builder, AttentionOp op,
   auto getHeads = [](Value tensor, unsigned dim) {
     return cast<ShapedType>(tensor.getType()).getDimSize(dim);
   };
-  int64_t ratio = getHeads(op.getQuery(), op.getQueryHeadDim()) /
-                  getHeads(op.getKey(), op.getKeyHeadDim());
+  int64_t groupSize = getHeads(op.getQuery(), op.getQueryHeadDim()) /
+                      getHeads(op.getKey(), op.getKeyHeadDim());
   return builder.createOrFold<arith::DivUIOp>(queryHead,
-                                              createIndex(builder, ratio));
+                                              createIndex(builder, groupSize));
 }
 
-/// The task at an iteration over sequences, query heads and tiles; over all
-/// tiles where queries are packed.
+/// Emits the indices of the task at an iteration over sequences, query heads
+/// and tiles; over the tiles of all sequences if queries are ragged.
 static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code, ValueRange indices,
                               Value step) {
@@ -240,12 +244,12 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
   task.batch = indices[0];
   task.queryHead = mulIndex(builder, indices[1], tiles.heads);
   task.keyHead = emitKeyHead(builder, op, task.queryHead);
-  if (!op.arePackedQueries()) {
+  if (!op.hasRaggedQueries()) {
     task.firstToken = mulIndex(builder, indices[2], tiles.getTokens());
     task.numKeys = emitNumKeys(builder, op, task.batch);
   } else {
     Value zero = createIndex(builder, 0);
-    PackedTokens packed(builder, op.getCuSeqlens()[0], tokens);
+    RaggedTokens packed(builder, op.getCuSeqlens()[0], tokens);
     task.batch = packed.findSequence(indices[2], step);
     task.queryStart = packed.getStart(task.batch);
     Value tile =
@@ -253,8 +257,8 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
     task.firstToken =
         mulIndex(builder, maxIndex(builder, zero, tile), tiles.getTokens());
     tokens = packed.getLength(task.batch, tokens);
-    if (op.arePackedKeys()) {
-      PackedTokens keys(builder, op.getCuSeqlens()[1],
+    if (op.hasRaggedKeys()) {
+      RaggedTokens keys(builder, op.getCuSeqlens()[1],
                         getDimSize(builder, builder.getLoc(), op.getKey(),
                                    op.getKeyTokenDim()));
       task.keyStart = keys.getStart(task.batch);
@@ -277,56 +281,58 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
   task.sequenceTokens = tokens;
   task.numTokens =
       minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
-  task.numGroups = builder.createOrFold<arith::CeilDivSIOp>(
-      task.numTokens, createIndex(builder, tiles.getGroup()));
-  task.firstPlace = addIndex(builder, task.firstToken,
-                             subIndex(builder, task.numKeys, tokens));
+  task.numQueryTiles = builder.createOrFold<arith::CeilDivSIOp>(
+      task.numTokens, createIndex(builder, tiles.getQueryTile()));
+  task.firstPosition = addIndex(builder, task.firstToken,
+                                subIndex(builder, task.numKeys, tokens));
   if (Value trailing = op.getTrailingQueries())
-    task.firstPlace = subIndex(builder, task.firstPlace, trailing);
+    task.firstPosition = subIndex(builder, task.firstPosition, trailing);
   return task;
 }
 
-/// The keys that any query of a task sees.
+/// Emits the range of keys that any query of a task sees.
 static std::pair<Value, Value> emitKeyRange(ImplicitLocOpBuilder &builder,
                                             AttentionOp op,
                                             const AttentionTask &task) {
-  Value lastPlace =
-      addIndex(builder, task.firstPlace, addIndex(builder, task.numTokens, -1));
-  Value end = emitEndKey(builder, op, lastPlace, task.numKeys);
-  return {emitFirstKey(builder, op, task.firstPlace), end};
+  Value lastPosition = addIndex(builder, task.firstPosition,
+                                addIndex(builder, task.numTokens, -1));
+  Value end = emitEndKey(builder, op, lastPosition, task.numKeys);
+  return {emitFirstKey(builder, op, task.firstPosition), end};
 }
 
 namespace {
-/// Code for few tokens, and when it is taken: null where they are always few.
-struct FewTokensCode {
+/// A decode kernel, and the i1 that selects it: null if it handles all query
+/// counts.
+struct DecodeVariant {
   AttentionCode code;
   Value isTaken;
-  /// Of how many tasks each takes parts of the keys.
-  Value numShares;
+  /// The number of tasks among which the KV splits of a head are divided.
+  Value numSplitTasks;
 };
 } // namespace
 
-/// Makes results of what the shares of tasks over few tokens have left.
+/// Emits the merge of KV splits for each decode kernel.
 static void emitMerges(ImplicitLocOpBuilder &builder,
-                       ArrayRef<FewTokensCode> codes) {
+                       ArrayRef<DecodeVariant> codes) {
   Value zero = createIndex(builder, 0), one = createIndex(builder, 1);
   SmallVector<Value> sizes;
-  for (const FewTokensCode &few : codes) {
-    AttentionOp op = few.code.op;
+  for (const DecodeVariant &variant : codes) {
+    AttentionOp op = variant.code.op;
     Value isAlone = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                          few.numShares, one);
+                                          variant.numSplitTasks, one);
     Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
     Value size = arith::SelectOp::create(builder, isAlone, zero, batch);
-    if (few.isTaken)
-      size = arith::SelectOp::create(builder, few.isTaken, size, zero);
+    if (variant.isTaken)
+      size = arith::SelectOp::create(builder, variant.isTaken, size, zero);
     sizes.push_back(size);
   }
-  // Stays apart, also where it is a single iteration.
+  // A loop of its own, even if it has one iteration: it must run after all
+  // tasks.
   auto after =
       scf::ExecuteRegionOp::create(builder, TypeRange(), builder.getUnitAttr());
   builder.setInsertionPointToStart(&after.getRegion().emplaceBlock());
-  for (auto [few, size] : llvm::zip_equal(codes, sizes)) {
-    const AttentionCode &code = few.code;
+  for (auto [variant, size] : llvm::zip_equal(codes, sizes)) {
+    const AttentionCode &code = variant.code;
     Value step = createIndex(builder, code.tiles.getTokens());
     createLoop(builder, zero, size, 1, [&](Value sequence) {
       createLoop(builder, zero, createIndex(builder, code.getHeadTasks()), 1,
@@ -341,21 +347,22 @@ static void emitMerges(ImplicitLocOpBuilder &builder,
   scf::YieldOp::create(builder);
 }
 
-/// Emits the task at an iteration for few tokens.
-static void emitFew(ImplicitLocOpBuilder &builder, const FewTokensCode &few,
-                    const AttentionRows &queryRows,
-                    const AttentionRows &keyRows, ValueRange indices) {
-  const AttentionCode &code = few.code;
+/// Emits a task of a decode kernel.
+static void emitDecodeTask(ImplicitLocOpBuilder &builder,
+                           const DecodeVariant &variant,
+                           const AttentionRows &queryRows,
+                           const AttentionRows &keyRows, ValueRange indices) {
+  const AttentionCode &code = variant.code;
   SmallVector<Value> at(indices);
-  Value share = std::exchange(at[2], createIndex(builder, 0));
+  Value splitTask = std::exchange(at[2], createIndex(builder, 0));
   AttentionTask task =
       emitTask(builder, code, at, createIndex(builder, code.tiles.getTokens()));
   auto [begin, end] = emitKeyRange(builder, code.op, task);
-  emitDecode(builder, code, queryRows, keyRows, task, begin, end, share,
-             few.numShares);
+  emitDecode(builder, code, queryRows, keyRows, task, begin, end, splitTask,
+             variant.numSplitTasks);
 }
 
-/// Emits a task for any number of tokens.
+/// Emits a task of the prefill kernel.
 static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                     const AttentionRows &queryRows,
                     const AttentionRows &keyRows, const AttentionTask &task) {
@@ -372,23 +379,24 @@ static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
     Value isUnsafe;
     if (code.hasMasks())
       isUnsafe = emitIsUnsafe(builder, code, count);
-    forEachGroup(builder, code, task, [&](AttentionBlock block, Value) {
+    forEachQueryTile(builder, code, task, [&](AttentionBlock block, Value) {
       block.firstKey = firstKey;
       if (code.target.attentionPrefetch)
-        prefetchKeys(builder, code, task, block.group,
+        prefetchKeys(builder, code, task, block.queryTile,
                      addIndex(builder, firstKey, tiles.keys), end);
       block.isUnsafe = isUnsafe;
-      emitGroup(builder, code, block, task.numKeys, count);
+      emitQueryTile(builder, code, block, task.numKeys, count);
     });
   });
-  forEachGroup(builder, code, task, [&](AttentionBlock block, Value count) {
+  forEachQueryTile(builder, code, task, [&](AttentionBlock block, Value count) {
     emitResults(builder, code, block, count);
   });
 }
 
-/// Emits the task at an iteration for packed tokens, few or any number.
+/// Emits a task for ragged queries, which runs a decode kernel or the prefill
+/// kernel by the length of its sequence.
 static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
-                       ArrayRef<FewTokensCode> codes,
+                       ArrayRef<DecodeVariant> codes,
                        const AttentionRows &queryRows,
                        const AttentionRows &keyRows, ValueRange indices) {
   AttentionTask task = emitTask(builder, any, indices,
@@ -403,16 +411,17 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
     builder.setInsertionPointToStart(branch.thenBlock());
     return branch;
   };
-  // Some sequences need fewer tiles than they could have.
+  // A sequence may have one tile more than it needs.
   startIf(compare(arith::CmpIPredicate::sgt, task.numTokens, 0));
   Value isFirst = compare(arith::CmpIPredicate::eq, task.firstToken, 0);
-  for (const FewTokensCode &few : codes) {
-    const AttentionTiles &tiles = few.code.tiles;
-    Value less = addIndex(builder, task.sequenceTokens, -tiles.leastTokens);
+  for (const DecodeVariant &variant : codes) {
+    const AttentionTiles &tiles = variant.code.tiles;
+    Value less = addIndex(builder, task.sequenceTokens, -tiles.minTokens);
     scf::IfOp branch = startIf(compare(arith::CmpIPredicate::ule, less,
-                                       tiles.getTokens() - tiles.leastTokens));
-    // One of some tasks does what all have to, the next for the next sequence.
-    // It takes all tokens of a sequence, also where tasks for many take fewer.
+                                       tiles.getTokens() - tiles.minTokens));
+    // A decode kernel does the work of several prefill tasks in one of them,
+    // which differs from sequence to sequence. It takes all tokens of a
+    // sequence, even if prefill tasks take fewer.
     int64_t tasks = tiles.heads / any.tiles.heads;
     Value number = createIndex(builder, tasks);
     auto isMine = [&](Value index) {
@@ -429,8 +438,8 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
         tiles.heads);
     all.keyHead = emitKeyHead(builder, any.op, all.queryHead);
     auto [begin, end] = emitKeyRange(builder, any.op, all);
-    emitDecode(builder, few.code, queryRows, keyRows, all, begin, end,
-               /*share=*/nullptr, few.numShares);
+    emitDecode(builder, variant.code, queryRows, keyRows, all, begin, end,
+               /*splitTask=*/nullptr, variant.numSplitTasks);
     builder.setInsertionPointToStart(branch.elseBlock());
   }
   emitAny(builder, any, queryRows, keyRows, task);
@@ -443,18 +452,19 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     return getDimSize(builder, builder.getLoc(), tensor, dim);
   };
   Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
-  // Code for few tokens takes parts of the memory of that for any number.
+  // Decode kernels use parts of the prefill kernel's buffers.
   std::optional<AttentionCode> any;
-  if (!areAlwaysFew(op, target))
+  if (!isAlwaysDecode(op, target))
     any.emplace(builder, op, target, scratch, std::nullopt);
-  SmallVector<FewTokensCode, 2> codes;
-  for (FewTokens few : getFewTokens(op, target))
-    codes.push_back({AttentionCode(builder, op, target, scratch, few), {}, {}});
+  SmallVector<DecodeVariant, 2> codes;
+  for (DecodeRange variant : getDecodeRanges(op, target))
+    codes.push_back(
+        {AttentionCode(builder, op, target, scratch, variant), {}, {}});
   const AttentionCode &first = any ? *any : codes.front().code;
-  int64_t mostRows = first.tiles.getGroup();
-  for (const FewTokensCode &few : codes)
-    mostRows = std::max(mostRows, few.code.tiles.getTokens());
-  AttentionRows queryRows(builder, first, /*isKey=*/false, mostRows);
+  int64_t maxRows = first.tiles.getQueryTile();
+  for (const DecodeVariant &variant : codes)
+    maxRows = std::max(maxRows, variant.code.tiles.getTokens());
+  AttentionRows queryRows(builder, first, /*isKey=*/false, maxRows);
   AttentionRows keyRows(builder, first, /*isKey=*/true, /*numSlots=*/1);
 
   SmallVector<OpFoldResult> sizes{getSize(op.getQuery(), 0)};
@@ -462,69 +472,70 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     Value step = createIndex(builder, any->tiles.getTokens());
     sizes.push_back(builder.getIndexAttr(any->getHeadTasks()));
     sizes.push_back(builder.createOrFold<arith::CeilDivUIOp>(tokens, step));
-    if (op.arePackedQueries()) {
+    if (op.hasRaggedQueries()) {
       sizes[0] = builder.getIndexAttr(1);
       sizes[2] =
-          PackedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
+          RaggedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
     }
   }
-  if (op.arePackedQueries()) {
-    llvm::erase_if(codes, [&](const FewTokensCode &few) {
-      return few.code.tiles.heads % any->tiles.heads != 0;
+  if (op.hasRaggedQueries()) {
+    llvm::erase_if(codes, [&](const DecodeVariant &variant) {
+      return variant.code.tiles.heads % any->tiles.heads != 0;
     });
   }
-  for (FewTokensCode &few : codes) {
-    const AttentionCode &code = few.code;
-    few.numShares = createIndex(builder, 1);
-    if (op.arePackedQueries())
+  for (DecodeVariant &variant : codes) {
+    const AttentionCode &code = variant.code;
+    variant.numSplitTasks = createIndex(builder, 1);
+    if (op.hasRaggedQueries())
       continue;
-    if (code.tiles.mostParts > 1)
-      few.numShares = emitNumShares(builder, code);
+    if (code.tiles.maxSplits > 1)
+      variant.numSplitTasks = emitNumSplitTasks(builder, code);
     OpFoldResult heads = builder.getIndexAttr(code.getHeadTasks());
     if (!any) {
-      llvm::append_values(sizes, heads, OpFoldResult(few.numShares));
+      llvm::append_values(sizes, heads, OpFoldResult(variant.numSplitTasks));
       continue;
     }
-    few.isTaken = arith::CmpIOp::create(
+    variant.isTaken = arith::CmpIOp::create(
         builder, arith::CmpIPredicate::ule,
-        subIndex(builder, tokens, createIndex(builder, code.tiles.leastTokens)),
-        createIndex(builder, code.tiles.getTokens() - code.tiles.leastTokens));
+        subIndex(builder, tokens, createIndex(builder, code.tiles.minTokens)),
+        createIndex(builder, code.tiles.getTokens() - code.tiles.minTokens));
     auto choose = [&](OpFoldResult mine, OpFoldResult other) -> OpFoldResult {
       Location loc = builder.getLoc();
       return arith::SelectOp::create(
-                 builder, few.isTaken,
+                 builder, variant.isTaken,
                  getValueOrCreateConstantIndexOp(builder, loc, mine),
                  getValueOrCreateConstantIndexOp(builder, loc, other))
           .getResult();
     };
     sizes[1] = choose(heads, sizes[1]);
-    sizes[2] = choose(few.numShares, sizes[2]);
+    sizes[2] = choose(variant.numSplitTasks, sizes[2]);
   }
   auto forall = scf::ForallOp::create(builder, sizes, /*outputs=*/ValueRange(),
                                       /*mapping=*/std::nullopt);
-  // Few tokens write little and read much.
+  // Decode writes little and reads much, so its tasks are counted by input
+  // bytes.
   forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> indices(forall.getInductionVars());
-  if (op.arePackedQueries())
+  if (op.hasRaggedQueries())
     return emitPacked(builder, *any, codes, queryRows, keyRows, indices);
-  for (const FewTokensCode &few : codes) {
-    if (!few.isTaken) {
-      emitFew(builder, few, queryRows, keyRows, indices);
+  for (const DecodeVariant &variant : codes) {
+    if (!variant.isTaken) {
+      emitDecodeTask(builder, variant, queryRows, keyRows, indices);
       continue;
     }
     auto branch =
-        scf::IfOp::create(builder, few.isTaken, /*withElseRegion=*/true);
+        scf::IfOp::create(builder, variant.isTaken, /*withElseRegion=*/true);
     builder.setInsertionPointToStart(branch.thenBlock());
-    emitFew(builder, few, queryRows, keyRows, indices);
+    emitDecodeTask(builder, variant, queryRows, keyRows, indices);
     builder.setInsertionPointToStart(branch.elseBlock());
   }
   if (any)
     emitAny(builder, *any, queryRows, keyRows,
             emitTask(builder, *any, indices,
                      createIndex(builder, any->tiles.getTokens())));
-  llvm::erase_if(codes, [](const FewTokensCode &few) {
-    return few.code.tiles.mostParts == 1;
+  llvm::erase_if(codes, [](const DecodeVariant &variant) {
+    return variant.code.tiles.maxSplits == 1;
   });
   if (codes.empty())
     return;

@@ -55,7 +55,7 @@ static bool hasVectors(Value memref) {
            llvm::isPowerOf2_32(element.getIntOrFloatBitWidth())));
 }
 
-/// Copies rows by vectors and what is left of a row by elements.
+/// Copies rows by vectors, and the rest of each row by elements.
 static void copyByVectors(RewriterBase &rewriter, linalg::CopyOp copy,
                           int64_t vectorBytes) {
   Value source = copy.getInputs().front(), target = copy.getOutputs().front();

@@ -39,8 +39,8 @@ namespace {
 struct PositionBlock {
   /// Loop indices of the first.
   SmallVector<Value> loops;
-  /// How many there are, further along the last loop, and at most; null for
-  /// one.
+  /// The number of positions of the block along the last loop, and its upper
+  /// bound; null if it is one.
   Value count;
   int64_t positions;
   /// Whether neighbours in memory are the rows of neighbouring positions.
@@ -56,9 +56,9 @@ struct PositionBlock {
 };
 } // namespace
 
-/// Whether the rows of a block are taken from several places in turn, which
-/// pays where these are far enough from each other: memory that is read and
-/// written at several places can be a fifth faster than at one.
+/// Whether the rows of a block are processed as several interleaved streams.
+/// Reading and writing memory in several streams can be a fifth faster than in
+/// one, if the streams are far enough apart.
 static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
                              int64_t positions, uint64_t leastBytes) {
   int64_t bytes = positions * type.getElementTypeBitWidth() / 8;
@@ -72,8 +72,9 @@ static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
   return uint64_t(bytes) >= leastBytes;
 }
 
-/// Emits `body` for the numbers below `count` and, for each, all indices of
-/// `sizes`: in turn for each of so many parts of the numbers.
+/// Emits `body` for all numbers below `count` and, for each, all indices of
+/// `sizes`. The numbers are divided into `streams` ranges, which are visited in
+/// turn.
 static void forEachInStreams(
     OpBuilder &builder, Location loc, Value count, int64_t numStreams,
     ValueRange sizes,
@@ -82,7 +83,8 @@ static void forEachInStreams(
   Value length = arith::CeilDivUIOp::create(builder, loc, count, streams);
   forEachIndex(
       builder, loc, length, [&](OpBuilder &b, Location l, ValueRange first) {
-        // As many as there are first + length, first + 2*length, ... below.
+        // The count of numbers first + length, first + 2*length, ... below the
+        // limit.
         Value rest = arith::SubIOp::create(b, l, count, first.front());
         SmallVector<Value> all(sizes);
         all.push_back(arith::CeilDivUIOp::create(b, l, rest, length));
@@ -154,7 +156,7 @@ static void rotateRows(OpBuilder &builder, Location loc,
           });
       continue;
     }
-    // The loop over what lies side by side is the innermost one.
+    // The innermost loop is the one over contiguous rows.
     Value count = block.count ? block.count
                               : arith::ConstantIndexOp::create(builder, loc, 1);
     sizes.insert(block.rowsAreApart ? sizes.end() : sizes.begin(), count);
@@ -244,8 +246,8 @@ static void decomposeRope(OpBuilder &builder, RopeOp op,
       [&](OpBuilder &b, Location l, ValueRange loops, const RowRotation &one) {
         PositionTable::Position position =
             table.loadPosition(b, l, op.getPositions(), loops);
-        // Two vectors at a time share the constants, which the registers
-        // have no room for.
+        // Two vectors at a time share the loads of constants, which do not fit
+        // in registers.
         table.forEachElement(
             b, l, position, table.getAll(b, l), 2 * one.getLanes(),
             [&](OpBuilder &b2, Location l2, Value first,
@@ -269,7 +271,7 @@ static Value loadElements(OpBuilder &builder, Location loc, Type compute,
     return arith::ExtFOp::create(builder, loc, type, value);
   if (!compute.isF32())
     return value;
-  // The rounding to bf16 knows only NaNs with nothing in the lower half.
+  // The rounding to bf16 expects NaNs whose lower 16 bits are 0.
   ElementwiseBuilder b(builder, loc, value);
   Value isNaN = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO,
                                       value, value);

@@ -8,9 +8,9 @@
 //
 // A kernel library links neither libm nor the compiler's runtime library, but
 // LLVM lowers some arith operations to calls of them: __truncdfhf2, fmodf,
-// fmaxf, __divti3 and others. This pass replaces those that are a few
-// instructions and refuses the rest. Divisions of integers that would trap get
-// a result.
+// fmaxf, __divti3 and others. This pass expands those that take a few
+// instructions and rejects the rest. Integer divisions that would trap get a
+// defined result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -157,9 +157,9 @@ template <typename OpTy> struct ExpandExtremum : OpRewritePattern<OpTy> {
   }
 };
 
-/// C's fmod, which is exact. With r = |x| and y = |y|, r loses the multiples of
-/// y * 2^(51 j), for j from the top down to 0. Each quotient is below 2^52, so
-/// that it is off by one at most, and each difference is exact.
+/// C's fmod, which is exact. Starting with r = |x|, multiples of |y| * 2^(51 j)
+/// are subtracted from r, for j from the top down to 0. Each quotient is below
+/// 2^52, so it is off by one at most, and each difference is exact.
 struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -241,8 +241,8 @@ private:
   }
 };
 
-/// Division by elements of tensors never traps: x / 0 is -1, and its remainder
-/// x; the least number divided by -1 is itself. XLA defines the same.
+/// Division by elements of tensors never traps: x / 0 is -1 with the remainder
+/// x, and the minimum divided by -1 is itself. XLA defines the same results.
 template <typename OpTy> struct GuardDivision : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -312,7 +312,7 @@ struct SkipExtension : OpRewritePattern<OpTy> {
 } // namespace
 
 namespace {
-/// Why a kernel cannot have an operation: a type of it, and what is wrong.
+/// Why an operation is not supported in a kernel: the type, and the reason.
 struct Obstacle {
   Type type;
   StringRef reason;
@@ -320,7 +320,7 @@ struct Obstacle {
 } // namespace
 
 static std::optional<Obstacle> findObstacle(Operation *op) {
-  // These move bits, of whatever type.
+  // These ops move bits of any type.
   if (isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
     return std::nullopt;
   bool isConversion =

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Without AVX512-BF16 the backend makes a call of __truncsfbf2 of the rounding
-// to bf16, which no libgcc of Debian 12 has, and cannot do without the
-// instruction that adds products of pairs. arith-expand selects the NaN among
-// vectors of bf16, which the backend takes apart lane by lane; here the choice
-// falls among 32-bit lanes.
+// Without AVX512-BF16 the backend lowers the rounding to bf16 to a call of
+// __truncsfbf2, which libgcc of Debian 12 lacks, and cannot select the bf16 dot
+// product. The upstream pass arith-expand selects NaNs between vectors of bf16,
+// which the backend splits lane by lane; this pass selects between 32-bit
+// lanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// To nearest, ties to even; a NaN becomes quiet and keeps its sign.
+/// Rounds to nearest, ties to even; a NaN becomes quiet and keeps its sign.
 struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 

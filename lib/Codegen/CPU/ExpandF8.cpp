@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From f8: both formats are narrower than f16 in exponent and fraction, so that
-// their bits, moved up, are an f16 of which the hardware makes an f32 without
+// From f8: both formats are narrower than f16 in exponent and fraction. Their
+// bits, shifted, form an f16, which the hardware converts to f32 without
 // branches, subnormal numbers included:
 //
 //   f8E5M2    s eeeee mm         is f16 s eeeee mm00000000 as it is;
 //   f8E4M3FN  s eeee mmm         is f16 s 0eeee mmm0000000 times 2^8, the
 //                                difference of the biases 15 and 7.
 //
-// To f8 there is no such way: numbers would be rounded twice.
+// Truncation to f8 cannot go through f16, as numbers would be rounded twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,8 @@ static std::optional<Format> getFormat(Type type) {
   return std::nullopt;
 }
 
-/// `value` as another float, through f32 if it has as many bits.
+/// Converts `value` to another float type, through f32 if both have the same
+/// width.
 static Value convert(OpBuilder &builder, Location loc, Value value, Type to) {
   unsigned from = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
   unsigned width = getElementTypeOrSelf(to).getIntOrFloatBitWidth();
@@ -86,7 +87,7 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
       bits = b.shl(b.cast<arith::ExtUIOp>(i16, bits), b.i16(8));
       result = b.cast<arith::ExtFOp>(f32, b.cast<arith::BitcastOp>(f16, bits));
     } else {
-      // The sign is extended, so that it is in its place already.
+      // Sign extension puts the sign bit where f16 has it.
       bits = b.cast<arith::ExtSIOp>(i16, bits);
       Value size = b.andi(b.shl(bits, b.i16(7)), b.i16(0x3f80));
       Value isNaN = arith::CmpIOp::create(

@@ -59,7 +59,7 @@ static void expand(RewriterBase &rewriter, memref::ExpandShapeOp op) {
       strides[dim] = stride;
       stride = multiply(rewriter, loc, stride, sizes[dim]);
     }
-  // What the type says statically, the operands have to say.
+  // The operands must agree with the static sizes of the type.
   MemRefType type = op.getResultType();
   auto [typeStrides, typeOffset] = type.getStridesAndOffset();
   auto makeStatic = [&](OpFoldResult &value, int64_t known) {

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel is called for each chunk of its work. What is parallel is a phase of
-// its own, and so is what stands between two such loops, which has one chunk;
-// the caller waits for all chunks of a phase before it begins with the next.
+// The caller runs a kernel as a number of tasks, possibly on several threads.
+// Each parallel loop is a phase, whose iterations are divided among the tasks;
+// the ops between two such loops are a phase with a single task. The caller
+// waits for all tasks of a phase before it starts the next phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +64,7 @@ struct Work {
 /// Divides a function's body into phases.
 class PhaseFinder {
 public:
-  /// `measure` is what stores the size of the workspace, or null.
+  /// `measure` is the op that stores the size of the workspace, or null.
   PhaseFinder(Block &body, Operation *measure) : body(body), measure(measure) {}
 
   Work find();
@@ -71,8 +72,7 @@ public:
 private:
   bool isOfEveryChunk(Operation &op);
   static bool isParallel(Operation &op);
-  /// The phase that an operation is part of, or nothing for one that every
-  /// chunk does for itself.
+  /// Returns the phase of an operation, or nullopt if every task executes it.
   std::optional<size_t> getPhase(Operation *op) const {
     auto found = phaseOf.find(body.findAncestorOpInBlock(*op));
     return found == phaseOf.end() ? std::nullopt : std::optional(found->second);
@@ -90,8 +90,8 @@ private:
 };
 } // namespace
 
-/// Whether each chunk may do it for itself: of memory it touches only what is
-/// on its own stack.
+/// Whether every task may execute the operation: it accesses no memory but the
+/// task's own stack.
 bool PhaseFinder::isOfEveryChunk(Operation &op) {
   auto store = dyn_cast<memref::StoreOp>(op);
   bool isPrivate =
@@ -109,7 +109,7 @@ bool PhaseFinder::isParallel(Operation &op) {
          llvm::all_of(forall.getMixedLowerBound(), isZeroInteger);
 }
 
-/// The phases that use a buffer, and whether all chunks store to it.
+/// Collects the phases that use a buffer, and whether every task stores to it.
 void PhaseFinder::collectPhases(Value buffer, llvm::SmallSet<size_t, 4> &phases,
                                 bool &isStored) {
   for (Operation *user : buffer.getUsers()) {
@@ -134,8 +134,8 @@ bool PhaseFinder::hasCrossingValue() {
   return false;
 }
 
-/// Finds the buffers that one phase leaves something in for another. Fails
-/// where chunks would store there, each for itself.
+/// Finds the buffers that pass data from one phase to another. Fails if every
+/// task would store to one of them.
 bool PhaseFinder::findShared() {
   for (auto alloca : body.getOps<memref::AllocaOp>()) {
     if (!alloca->hasAttr(kSharedAttrName))
@@ -183,7 +183,7 @@ Work PhaseFinder::find() {
   return std::move(work);
 }
 
-/// Replaces a loop by one over a chunk of its iterations.
+/// Replaces a loop by one over the task's share of its iterations.
 static void splitLoop(RewriterBase &rewriter, scf::ForallOp forall, Value chunk,
                       Value numChunks) {
   Location loc = forall.getLoc();
@@ -231,22 +231,23 @@ struct ForallToTasks final
     : mlir::posenc::impl::PosencForallToTasksPassBase<ForallToTasks> {
   using Base::Base;
 
-  /// Returns the value of `posenc.chunked`: the tensors whose bytes decide how
-  /// many chunks there are.
+  /// Returns the value of `posenc.chunked`: the tensors whose bytes determine
+  /// the number of tasks.
   Attribute getAmount(Builder &builder, const Work &work) {
     if (getOperation()->hasAttr(kByAllAttrName))
       return builder.getStringAttr("all");
     bool isByInputs = llvm::any_of(work.phases, [](const Phase &phase) {
       return phase.forall && phase.forall->hasAttr(kByInputsAttrName);
     });
-    // A copy of a cache that is not updated in place is no work to be split:
-    // the inputs, which are new, decide.
+    // The copy of a cache that is not updated in place does not count as work:
+    // the bytes of the new inputs do.
     isByInputs |= !work.phases.front().forall;
     return isByInputs ? Attribute(builder.getStringAttr("inputs"))
                       : builder.getUnitAttr();
   }
 
-  /// Replaces buffers that phases share by parts of one that is an argument.
+  /// Replaces the buffers that phases share by views of one buffer, which
+  /// becomes an argument.
   LogicalResult shareBuffers(RewriterBase &rewriter,
                              ArrayRef<memref::AllocaOp> buffers,
                              unsigned number) {

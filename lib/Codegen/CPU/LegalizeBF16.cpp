@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is left of bf16 when its conversions are arithmetic is only moved, but
-// LLVM may still make operations of the moves: a row that two loops share, of
-// an odd number of lanes, becomes a vector that the backend takes apart by
-// converting each lane to f32 and back. Of integers it does not.
+// Once the conversions of bf16 are arithmetic on integers, bf16 values are only
+// moved. LLVM may still turn moves into conversions: the backend splits a
+// vector with an odd number of lanes by converting each lane to f32 and back.
+// It does not do so with integers, so this pass replaces bf16 by i16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,8 @@ struct LegalizeBF16 final
 
   void runOnOperation() override {
     Operation *root = getOperation();
-    // All functions or none: they may call each other.
+    // Either all functions are converted or none is, as they may call each
+    // other.
     WalkResult computes = root->walk([](Operation *op) {
       bool uses = llvm::any_of(op->getOperandTypes(), hasBF16) ||
                   llvm::any_of(op->getResultTypes(), hasBF16);

@@ -1,5 +1,4 @@
-//===- MoveAllocasToWorkspace.cpp - from the stack to the workspace --------*-
-// C++ -*-===//
+//===- MoveAllocasToWorkspace.cpp - stack to workspace --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -64,8 +63,8 @@ struct MoveAllocasToWorkspace final
       int64_t bytes = getMovedBytes(alloca);
       if (bytes == 0)
         continue;
-      // Each buffer is an argument of its own, which no other aliases: LLVM
-      // then knows of it what it knows of one on the stack.
+      // Each buffer is a separate noalias argument, so LLVM can assume as much
+      // of it as of an alloca.
       auto type = MemRefType::get({bytes}, rewriter.getI8Type());
       if (failed(function.insertArgument(number, type, {}, alloca.getLoc())))
         return signalPassFailure();

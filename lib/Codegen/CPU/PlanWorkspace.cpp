@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel never allocates: tensors that one loop leaves for the next are parts
-// of one buffer that the caller brings. The kernel itself says how large that
-// has to be, from the sizes of its arguments, with the same code that divides
-// it.
+// A kernel never allocates memory. Tensors that one loop writes and another
+// reads are views of a workspace, a buffer that the caller provides. The kernel
+// itself computes the workspace's size from its arguments, with the same code
+// that divides it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using namespace mlir::posenc;
 
 /// So much is on the stack of the caller's thread.
 static constexpr int64_t kMaxStackBytes = int64_t{32} << 10;
-/// More than any memory has, and half of what an index counts.
+/// Larger than any memory, and half the range of an index.
 static constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 static int64_t getElementBytes(MemRefType type) {
@@ -46,8 +46,8 @@ static int64_t getElementBytes(MemRefType type) {
              : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-/// The bytes of a buffer of static shape, in whole lines, or nothing if the
-/// shape is dynamic or the buffer too large.
+/// Returns the bytes of a buffer, rounded up to cache lines, or nullopt if its
+/// shape is dynamic or it is too large.
 static std::optional<int64_t> getStaticBytes(MemRefType type) {
   if (!type.hasStaticShape())
     return std::nullopt;
@@ -163,7 +163,8 @@ struct PlanWorkspace final
       return;
     Block &body = function.getFunctionBody().front();
     SmallVector<memref::AllocOp> allocs(body.getOps<memref::AllocOp>());
-    // Sizes that scalars give are not known when memory is asked for.
+    // Sizes that depend on scalar inputs are unknown when the workspace's size
+    // is computed.
     bool hasScalarSizes =
         llvm::any_of(abi.getSizes(), [](int64_t size) { return size >= 0; });
     // A module that was lowered further already frees its buffers itself.

@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The bytes of the rows of one position; nothing if not known.
+/// Returns the bytes of all rows of one position, or nullopt if unknown.
 static std::optional<int64_t> getRowBytes(PositionalOpInterface op) {
   int64_t total = 0;
   auto inits =
@@ -36,7 +36,8 @@ static std::optional<int64_t> getRowBytes(PositionalOpInterface op) {
   return total;
 }
 
-/// Of a position whose rows take no longer than its cos and sin.
+/// Up to this size, rotating the rows of a position takes no longer than
+/// computing its cos and sin.
 static constexpr uint64_t kFewRowBytes = 4 << 10;
 
 LogicalResult mlir::posenc::checkPositionsPerBlock(Operation *op,
@@ -76,7 +77,7 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
   };
   if (areRowsApart(op))
     return limit(positionsApart);
-  // Where lanes between rows are passed over, streams meet in the cache.
+  // If rows are not rotated whole, several streams conflict in the cache.
   bool isWhole = llvm::all_of(rope.getInits(), [&](Value init) {
     return cast<ShapedType>(init.getType()).getShape().back() ==
            rope.getFrequencies().getDim();
@@ -88,8 +89,7 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
   if (!hasFewRows)
     return 1;
   int64_t positions = limit(tuning.blockPositions);
-  // Rows of a small block are too near each other to be taken from several
-  // places.
+  // The rows of a small block are too close together for several streams.
   if (uint64_t(positions * *bytes) < tuning.streamBlockBytes)
     positions = std::min<int64_t>(positions, tuning.smallBlockPositions);
   return positions;

@@ -14,21 +14,21 @@
 
 namespace mlir::posenc {
 
-/// For how many positions in a row to compute cos and sin before the first row
-/// is rotated. The processor does not see far enough ahead to compute those of
-/// the next position beside the rows of this one, which with few rows is much
-/// of the time; and the rows of large blocks are taken from several places in
-/// turn.
+/// Returns the number of consecutive positions whose cos and sin are computed
+/// before their rows are rotated. Out-of-order execution does not reach far
+/// enough to overlap the next position's cos and sin with the rows of this one,
+/// which costs most with few rows; and the rows of large blocks can be
+/// processed as several streams.
 int64_t getPositionsPerBlock(PositionalOpInterface op, const Tuning &tuning);
 
-/// How many positions in a row are a part of the work on their own: a block, or
-/// so many rows of a table that what they share is little of it.
+/// Returns the number of consecutive positions in a tile, the unit of parallel
+/// work: a block, or so many rows of a table that computing the base position
+/// again costs little.
 int64_t getPositionsPerTile(PositionalOpInterface op, const Tuning &tuning);
 
-/// Whether the rows of a position are apart in memory, and those of
-/// neighbouring positions side by side, as in tensors of batch, head, sequence
-/// and dim. Then a block has so many positions that each stretch of memory is
-/// worth going to.
+/// Whether the rows of a position are not contiguous, but those of neighbouring
+/// positions are, as in batch x head x sequence x dim. A block then has enough
+/// positions to make each contiguous range of memory long.
 bool areRowsApart(PositionalOpInterface op);
 
 /// Whether there can be such blocks, or an error at the operation.

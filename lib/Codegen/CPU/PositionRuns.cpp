@@ -25,11 +25,11 @@ static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
 Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
                              ValueRange indices, const Position &position,
                              Value left) const {
-  Value place =
+  Value step =
       arith::AndIOp::create(builder, loc, position.axes.front(),
                             createInt(builder, loc, steps.getRun() - 1));
   Value starts = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                       place, createInt(builder, loc, 0));
+                                       step, createInt(builder, loc, 0));
   Value isLong =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, left,
                             createIndex(builder, loc, steps.getRun()));
@@ -69,10 +69,10 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
       .getResult(0);
 }
 
-/// Emits `body` for some pairs of two positions. The later one is a group of
-/// vectors ahead: where rows are whole pages, streamed lines of both at one
-/// place of a page would wait for each other, to half the speed. Whether any
-/// element is small; null if none can be.
+/// Emits `body` for some pairs of two positions. The later position is some
+/// vectors ahead of the other: if rows are whole pages, streaming stores of
+/// both to the same offset within a page would halve the speed. Returns whether
+/// any element is near zero; null if none can be.
 Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
                               const Both &both, Pairs pairs, int64_t lanes,
                               Writer writer) const {
@@ -86,7 +86,7 @@ Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
           l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
           createIndex(b, l, offset));
       auto [mine, other] = steps.rotateBoth(
-          b, l, both.place, load(b, l, anchor, first, length), first);
+          b, l, both.step, load(b, l, base, first, length), first);
       SmallVector<Value> behind = writer.finish(b, l, mine);
       writer.write(b, l, both.behind, first, behind);
       SmallVector<Value> finished = writer.finish(b, l, other);
@@ -99,12 +99,12 @@ Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
   auto emitBefore = [&](OpBuilder &b, Location l, Value number, Vectors vectors,
                         ValueRange before) {
     size_t ofVector = before.size() / vectors.size();
-    for (auto [place, vector] : llvm::enumerate(vectors)) {
+    for (auto [step, vector] : llvm::enumerate(vectors)) {
       Value first = b.createOrFold<arith::AddIOp>(
           l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
           createIndex(b, l, vector.first));
       writer.write(b, l, both.before, first,
-                   before.slice(place * ofVector, ofVector));
+                   before.slice(step * ofVector, ofVector));
     }
   };
   int64_t group = kGroup * lanes, whole = pairs.count / group * group;
@@ -140,9 +140,10 @@ Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
 }
 
 /// One position after the other.
-void PositionTable::mendBoth(OpBuilder &builder, Location loc,
-                             const Position &position, const Both &both,
-                             Pairs pairs, int64_t lanes, Writer writer) const {
+void PositionTable::recomputeBoth(OpBuilder &builder, Location loc,
+                                  const Position &position, const Both &both,
+                                  Pairs pairs, int64_t lanes,
+                                  Writer writer) const {
   Value step = arith::SubIOp::create(builder, loc, both.behind, both.before);
   Value end = arith::AddIOp::create(builder, loc, both.behind,
                                     createIndex(builder, loc, 1));
@@ -151,14 +152,14 @@ void PositionTable::mendBoth(OpBuilder &builder, Location loc,
       [&](OpBuilder &b, Location l, Value which, ValueRange) {
         Value more = arith::IndexCastOp::create(b, l, b.getI64Type(), which);
         Value axis = arith::AddIOp::create(b, l, position.axes.front(), more);
-        mendPairs(b, l, {{axis}, position.isShort}, which, pairs, lanes,
-                  writer);
+        recomputePairs(b, l, {{axis}, position.isShort}, which, pairs, lanes,
+                       writer);
         scf::YieldOp::create(b, l);
       });
 }
 
-/// Emits `body` for the chunks of some pairs, with their numbers, and the word
-/// that it makes of the one before.
+/// Emits `body` for the chunks of some pairs, with the chunk's number and a
+/// word that is carried from one chunk to the next.
 static Value forEachChunk(OpBuilder &builder, Location loc,
                           PositionTable::Pairs pairs,
                           function_ref<Value(OpBuilder &, Location, Value,
@@ -189,12 +190,13 @@ static Value forEachChunk(OpBuilder &builder, Location loc,
   return word;
 }
 
-/// Chunks that have to be mended have a bit each, and are when all are written:
-/// what mending needs would take registers from the loop, and what is read
-/// again from the stack waits for streamed stores at its place of a page.
-void PositionTable::emitPlace(OpBuilder &builder, Location loc,
-                              const Position &position, const Both &both,
-                              Pairs pairs, int64_t lanes, Writer writer) const {
+/// Each chunk that needs to be recomputed sets a bit of a word; they are
+/// recomputed after all are written. Recomputing within the loop would take
+/// registers from it, and loads from the stack would wait for streaming stores
+/// to the same offset within a page.
+void PositionTable::emitStep(OpBuilder &builder, Location loc,
+                             const Position &position, const Both &both,
+                             Pairs pairs, int64_t lanes, Writer writer) const {
   auto getBit = [](OpBuilder &b, Location l, Value number) -> Value {
     Value shift = arith::IndexCastOp::create(b, l, b.getI64Type(), number);
     return arith::ShLIOp::create(b, l, createInt(b, l, 1), shift);
@@ -225,7 +227,7 @@ void PositionTable::emitPlace(OpBuilder &builder, Location loc,
                   arith::AndIOp::create(b2, l2, small, getBit(b2, l2, number));
               scf::IfOp::create(
                   b2, l2, isSet(b2, l2, bit), [&](OpBuilder &b3, Location l3) {
-                    mendBoth(b3, l3, position, both, mine, lanes, writer);
+                    recomputeBoth(b3, l3, position, both, mine, lanes, writer);
                     scf::YieldOp::create(b3, l3);
                   });
               return before;
@@ -237,17 +239,17 @@ void PositionTable::emitPlace(OpBuilder &builder, Location loc,
 void PositionTable::forEachElementOfRun(OpBuilder &builder, Location loc,
                                         const Position &position, Pairs pairs,
                                         int64_t lanes, Writer writer) const {
-  ensureAnchor(builder, loc, position, pairs, lanes);
-  Value places = createIndex(builder, loc, steps.getNumPlaces());
+  ensureBase(builder, loc, position, pairs, lanes);
+  Value numSteps = createIndex(builder, loc, steps.getNumSteps());
   forEachIndex(
-      builder, loc, places, [&](OpBuilder &b, Location l, ValueRange indices) {
-        Value place = indices.front();
-        Both both{
-            place,
-            arith::AddIOp::create(b, l, createIndex(b, l, steps.getNumPlaces()),
-                                  place),
-            arith::SubIOp::create(
-                b, l, createIndex(b, l, steps.getNumPlaces() - 1), place)};
-        emitPlace(b, l, position, both, pairs, lanes, writer);
+      builder, loc, numSteps,
+      [&](OpBuilder &b, Location l, ValueRange indices) {
+        Value step = indices.front();
+        Both both{step,
+                  arith::AddIOp::create(
+                      b, l, createIndex(b, l, steps.getNumSteps()), step),
+                  arith::SubIOp::create(
+                      b, l, createIndex(b, l, steps.getNumSteps() - 1), step)};
+        emitStep(b, l, position, both, pairs, lanes, writer);
       });
 }

@@ -20,8 +20,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A part of the second cache. Rows of less than a page are slower by more than
-/// the constants cost.
+/// Limit of the rotation steps' constants: a part of the L2 cache. Shorter row
+/// parts than a page cost more than they save.
 static constexpr int64_t kStepBytes = 128 << 10;
 
 static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
@@ -46,7 +46,7 @@ PositionTable::Kept PositionTable::allocateKept(OpBuilder &builder,
                                     builder.getI64IntegerAttr(alignment));
   };
   Value elements =
-      create(steps.getSize(2), steps.getAnchorType(), steps.getAlignment());
+      create(steps.getSize(2), steps.getBaseType(), steps.getAlignment());
   return {elements, create(steps.getNumAxes(), builder.getI64Type(), 64)};
 }
 
@@ -55,15 +55,16 @@ void PositionTable::allocate(OpBuilder &builder, Operation *op) {
   Location loc = op->getLoc();
   auto function = op->getParentOfType<FunctionOpInterface>();
   builder.setInsertionPointToStart(&function.getFunctionBody().front());
-  anchor = allocateKept(builder, loc);
+  base = allocateKept(builder, loc);
   if (steps.hasStretches())
     stretch = allocateKept(builder, loc);
   forget(builder, loc);
 }
 
-/// No position has an odd anchor or stretch.
+/// Marks the base position and stretch in memory as invalid: no position has an
+/// odd one.
 void PositionTable::forget(OpBuilder &builder, Location loc) const {
-  for (const Kept &kept : {anchor, stretch})
+  for (const Kept &kept : {base, stretch})
     for (int64_t axis = 0, e = kept.which ? steps.getNumAxes() : 0; axis < e;
          ++axis)
       memref::StoreOp::create(builder, loc, createInt(builder, loc, 1),
@@ -98,7 +99,7 @@ void PositionTable::forEachPart(
   body(builder, loc, {end, length - whole});
 }
 
-/// Emits `body` for what the phases of a position give.
+/// Emits `body` for the cos and sin that a position's phases give.
 void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
                                  const Position &position, Pairs pairs,
                                  int64_t lanes, Body body) const {
@@ -120,8 +121,8 @@ void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
       [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
 }
 
-/// Emits `fill` where something else than what starts at the position is in
-/// memory.
+/// Emits `fill` under the condition that the memory does not yet hold what
+/// starts at the position.
 void PositionTable::ensure(
     OpBuilder &builder, Location loc, const Kept &kept,
     const Position &position,
@@ -154,14 +155,15 @@ void PositionTable::fillFromPhases(OpBuilder &builder, Location loc,
       });
 }
 
-/// Puts the cos and sin of the position's anchor into memory.
-void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
-                                 const Position &position, Pairs pairs,
-                                 int64_t lanes) const {
-  Position mine = steps.getAnchor(builder, loc, position);
-  ensure(builder, loc, anchor, mine, [&](OpBuilder &b, Location l) {
+/// Stores the cos and sin of the position's base position, unless they are in
+/// memory.
+void PositionTable::ensureBase(OpBuilder &builder, Location loc,
+                               const Position &position, Pairs pairs,
+                               int64_t lanes) const {
+  Position mine = steps.getBasePosition(builder, loc, position);
+  ensure(builder, loc, base, mine, [&](OpBuilder &b, Location l) {
     if (!steps.hasStretches())
-      return fillFromPhases(b, l, anchor, mine, pairs, lanes);
+      return fillFromPhases(b, l, base, mine, pairs, lanes);
     Position from = steps.getStretch(b, l, position);
     ensure(b, l, stretch, from, [&](OpBuilder &b2, Location l2) {
       fillFromPhases(b2, l2, stretch, from, pairs, lanes);
@@ -171,8 +173,8 @@ void PositionTable::ensureAnchor(OpBuilder &builder, Location loc,
                     Value first =
                         b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
                     CosSin element = load(b2, l2, stretch, first, n);
-                    store(b2, l2, anchor, first,
-                          steps.turn(b2, l2, mine, element, first));
+                    store(b2, l2, base, first,
+                          steps.rotateBase(b2, l2, mine, element, first));
                   });
   });
 }
@@ -182,8 +184,8 @@ PositionTable::CosSin PositionTable::load(OpBuilder &builder, Location loc,
                                           int64_t lanes) const {
   auto loadRow = [&](int64_t which) -> Value {
     return vector::LoadOp::create(
-        builder, loc, VectorType::get({lanes}, steps.getAnchorType()),
-        kept.elements, steps.getPlaceOf(builder, loc, first, which, 2));
+        builder, loc, VectorType::get({lanes}, steps.getBaseType()),
+        kept.elements, steps.getOffset(builder, loc, first, which, 2));
   };
   return {loadRow(0), loadRow(1)};
 }
@@ -192,12 +194,13 @@ void PositionTable::store(OpBuilder &builder, Location loc, const Kept &kept,
                           Value first, const CosSin &element) const {
   for (auto [which, value] : {std::pair(0, element.cos), {1, element.sin}})
     vector::StoreOp::create(builder, loc, value, kept.elements,
-                            steps.getPlaceOf(builder, loc, first, which, 2));
+                            steps.getOffset(builder, loc, first, which, 2));
 }
 
-void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
-                                int64_t lanes, EmitGroup emitGroup,
-                                Mend mend) const {
+void PositionTable::emitAndRecompute(OpBuilder &builder, Location loc,
+                                     Pairs pairs, int64_t lanes,
+                                     EmitGroup emitGroup,
+                                     Recompute recompute) const {
   int64_t group = kGroup * lanes, whole = pairs.count / group * group;
   SmallVector<Value> marks;
   if (whole > 0) {
@@ -231,7 +234,7 @@ void PositionTable::emitAndMend(OpBuilder &builder, Location loc, Pairs pairs,
   if (!isSmall)
     return;
   scf::IfOp::create(builder, loc, isSmall, [&](OpBuilder &b, Location l) {
-    mend(b, l);
+    recompute(b, l);
     scf::YieldOp::create(b, l);
   });
 }
@@ -260,25 +263,26 @@ void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
 }
 
 /// Writes vectors with small elements once more.
-void PositionTable::mendPairs(OpBuilder &builder, Location loc,
-                              const Position &position, Value behind,
-                              Pairs pairs, int64_t lanes, Writer writer) const {
-  auto mend = [&](OpBuilder &b, Location l, Value number, int64_t n) {
+void PositionTable::recomputePairs(OpBuilder &builder, Location loc,
+                                   const Position &position, Value behind,
+                                   Pairs pairs, int64_t lanes,
+                                   Writer writer) const {
+  auto recompute = [&](OpBuilder &b, Location l, Value number, int64_t n) {
     Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
     CosSin element =
-        steps.rotate(b, l, position, load(b, l, anchor, first, n), first);
+        steps.rotate(b, l, position, load(b, l, base, first, n), first);
     scf::IfOp::create(
         b, l, steps.isAnySmall(b, l, steps.getMarks(b, l, element, {}, first)),
         [&](OpBuilder &b2, Location l2) {
-          CosSin exact = steps.mend(b2, l2, position, first, element);
+          CosSin exact = steps.recompute(b2, l2, position, first, element);
           writer.write(b2, l2, behind, first, writer.finish(b2, l2, exact));
           scf::YieldOp::create(b2, l2);
         });
   };
-  forEachVector(builder, loc, pairs.count, lanes, mend);
+  forEachVector(builder, loc, pairs.count, lanes, recompute);
 }
 
-/// From the anchor in memory.
+/// Computes the row from the base position in memory.
 void PositionTable::emitRow(OpBuilder &builder, Location loc,
                             const Position &position, Pairs pairs,
                             int64_t lanes, Writer writer) const {
@@ -288,7 +292,7 @@ void PositionTable::emitRow(OpBuilder &builder, Location loc,
       Value mine =
           b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
       CosSin element =
-          steps.rotate(b, l, position, load(b, l, anchor, mine, length), mine);
+          steps.rotate(b, l, position, load(b, l, base, mine, length), mine);
       SmallVector<Value> finished = writer.finish(b, l, element);
       writer.write(b, l, /*behind=*/{}, mine, finished);
       addMarks(b, l, mine, element, finished, marks);
@@ -299,10 +303,11 @@ void PositionTable::emitRow(OpBuilder &builder, Location loc,
       builder, loc, pairs.count, kChunk,
       [&](OpBuilder &b, Location l, Value number, int64_t n) {
         Pairs mine{b.createOrFold<arith::AddIOp>(l, pairs.first, number), n};
-        emitAndMend(
-            b, l, mine, lanes, emitGroup, [&](OpBuilder &b2, Location l2) {
-              mendPairs(b2, l2, position, /*behind=*/{}, mine, lanes, writer);
-            });
+        emitAndRecompute(b, l, mine, lanes, emitGroup,
+                         [&](OpBuilder &b2, Location l2) {
+                           recomputePairs(b2, l2, position, /*behind=*/{}, mine,
+                                          lanes, writer);
+                         });
       });
 }
 
@@ -316,7 +321,7 @@ void PositionTable::forEachElement(OpBuilder &builder, Location loc,
           writer.write(b, l, /*behind=*/{}, first,
                        writer.finish(b, l, element));
         });
-  ensureAnchor(builder, loc, position, pairs, lanes);
+  ensureBase(builder, loc, position, pairs, lanes);
   emitRow(builder, loc, position, pairs, lanes, writer);
 }
 

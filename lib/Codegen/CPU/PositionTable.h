@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The anchor of the last position (AngleAddition.h) stays in memory.
+// The cos and sin of the last base position (AngleAddition.h) stay in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,10 @@ namespace mlir::posenc {
 /// The cos and sin of positions, one after the other.
 class PositionTable {
 public:
-  /// Puts constants in front of `op`'s function, in its module, and memory into
-  /// it. For tensors of type `type`; the elements are f64 for f64, else f32.
-  /// `order` has the pairs in the order in which they are asked for.
+  /// Creates the constants in `op`'s module and buffers in its function. `type`
+  /// is the element type of the tensors; elements are computed in f64 for f64,
+  /// else in f32. `order` lists the pairs in the order in which they are
+  /// requested.
   PositionTable(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
                 AxesAttr axes, bool inverse, Type type, TableUse use,
                 ArrayRef<int64_t> order);
@@ -38,13 +39,15 @@ public:
   using Body = function_ref<void(OpBuilder &, Location, Value first,
                                  const CosSin &element)>;
 
-  /// What becomes of vectors of elements.
+  /// Converts and stores vectors of elements.
   struct Writer {
-    /// What is written of a vector of pairs: rounded, in the order of a row.
+    /// Returns the vectors to write for a vector of pairs: rounded, in row
+    /// order.
     function_ref<SmallVector<Value>(OpBuilder &, Location, const CosSin &)>
         finish;
-    /// Writes that for the pairs from number `first` on; `behind` is how far
-    /// the position is behind the first of a run, and null for one alone.
+    /// Stores these vectors for the pairs from `first` on; `behind` is the
+    /// offset of the position from the start of its run, null for a single
+    /// position.
     function_ref<void(OpBuilder &, Location, Value behind, Value first,
                       ValueRange finished)>
         write;
@@ -56,13 +59,14 @@ public:
     return steps.getPhases().loadPosition(builder, loc, positions, indices);
   }
 
-  /// Emits `body` for pairs whose constants fit into the second cache: all
-  /// positions have their turn before the next of these.
+  /// Emits `body` for parts of the pairs whose constants fit in the L2 cache.
+  /// All positions are computed for one part before the next.
   void forEachPart(OpBuilder &builder, Location loc,
                    function_ref<void(OpBuilder &, Location, Pairs)> body) const;
 
-  /// Emits `body` for vectors of up to `lanes` of the pairs, with the number of
-  /// the first and their cos and sin; a second time for those to be mended.
+  /// Emits `body` for vectors of up to `lanes` pairs, with the index of the
+  /// first pair and their cos and sin; once more for those recomputed near
+  /// zeros.
   void forEachElement(OpBuilder &builder, Location loc,
                       const Position &position, Pairs pairs, int64_t lanes,
                       Body body) const;
@@ -70,8 +74,8 @@ public:
                       const Position &position, Pairs pairs, int64_t lanes,
                       Writer writer) const;
 
-  /// Pairs whose elements are looked at together: one to be mended means
-  /// another look at each.
+  /// The number of pairs that are checked for zeros together: one near a zero
+  /// causes a check of each.
   static constexpr int64_t kChunk = 64;
 
   /// Whether all positions of a run are better taken together.
@@ -81,8 +85,7 @@ public:
   /// consecutive positions, from `position` on. `left` is how many there are.
   Value isAtRun(OpBuilder &builder, Location loc, Value positions,
                 ValueRange indices, const Position &position, Value left) const;
-  /// The same as `forEachElement` for the positions of a run, from `position`
-  /// on.
+  /// Does the same for all positions of a run, from `position` on.
   void forEachElementOfRun(OpBuilder &builder, Location loc,
                            const Position &position, Pairs pairs, int64_t lanes,
                            Writer writer) const;
@@ -94,8 +97,8 @@ private:
   void forget(OpBuilder &builder, Location loc) const;
   void forEachPhase(OpBuilder &builder, Location loc, const Position &position,
                     Pairs pairs, int64_t lanes, Body body) const;
-  /// The cosines and sines of an anchor or a stretch in memory, and of which:
-  /// its first position.
+  /// Cos and sin of a base position or a stretch in memory, and the first
+  /// position of the run or stretch.
   struct Kept {
     Value elements, which;
   };
@@ -107,50 +110,52 @@ private:
   void ensure(OpBuilder &builder, Location loc, const Kept &kept,
               const Position &position,
               function_ref<void(OpBuilder &, Location)> fill) const;
-  void ensureAnchor(OpBuilder &builder, Location loc, const Position &position,
-                    Pairs pairs, int64_t lanes) const;
+  void ensureBase(OpBuilder &builder, Location loc, const Position &position,
+                  Pairs pairs, int64_t lanes) const;
   void fillFromPhases(OpBuilder &builder, Location loc, const Kept &kept,
                       const Position &position, Pairs pairs,
                       int64_t lanes) const;
 
-  /// Vectors of a position that are written together: at least a line.
+  /// Vectors of a position that are written together: at least a cache line.
   static constexpr int64_t kGroup = 2;
 
   /// First lanes and lengths of vectors.
   using Vectors = ArrayRef<std::pair<int64_t, int64_t>>;
   using EmitGroup = function_ref<SmallVector<Value>(OpBuilder &, Location,
                                                     Value first, Vectors)>;
-  using Mend = function_ref<void(OpBuilder &, Location)>;
-  /// Emits all groups of some pairs, each with the marks of its elements, one
-  /// of each vector type, then `mend` where any is small.
-  void emitAndMend(OpBuilder &builder, Location loc, Pairs pairs, int64_t lanes,
-                   EmitGroup emitGroup, Mend mend) const;
+  using Recompute = function_ref<void(OpBuilder &, Location)>;
+  /// Emits all vectors of some pairs, with marks of elements near zero, then
+  /// recomputes these if there are any.
+  void emitAndRecompute(OpBuilder &builder, Location loc, Pairs pairs,
+                        int64_t lanes, EmitGroup emitGroup,
+                        Recompute recompute) const;
   Value isAnySmall(OpBuilder &builder, Location loc, ValueRange marks) const;
   void addMarks(OpBuilder &builder, Location loc, Value first,
                 const CosSin &element, ValueRange finished,
                 SmallVectorImpl<Value> &marks) const;
 
-  /// Two positions of a run that have the same constants: those of a place,
-  /// behind the middle and before it.
+  /// Two positions of a run that have the same constants: they are equally far
+  /// from its middle.
   struct Both {
-    Value place, behind, before;
+    Value step, behind, before;
   };
   Value emitBoth(OpBuilder &builder, Location loc, const Both &both,
                  Pairs pairs, int64_t lanes, Writer writer) const;
-  void emitPlace(OpBuilder &builder, Location loc, const Position &position,
-                 const Both &both, Pairs pairs, int64_t lanes,
-                 Writer writer) const;
-  void mendBoth(OpBuilder &builder, Location loc, const Position &position,
+  void emitStep(OpBuilder &builder, Location loc, const Position &position,
                 const Both &both, Pairs pairs, int64_t lanes,
                 Writer writer) const;
+  void recomputeBoth(OpBuilder &builder, Location loc, const Position &position,
+                     const Both &both, Pairs pairs, int64_t lanes,
+                     Writer writer) const;
   void emitRow(OpBuilder &builder, Location loc, const Position &position,
                Pairs pairs, int64_t lanes, Writer writer) const;
-  void mendPairs(OpBuilder &builder, Location loc, const Position &position,
-                 Value behind, Pairs pairs, int64_t lanes, Writer writer) const;
+  void recomputePairs(OpBuilder &builder, Location loc,
+                      const Position &position, Value behind, Pairs pairs,
+                      int64_t lanes, Writer writer) const;
 
   AngleAddition steps;
   bool takesRuns;
-  Kept anchor, stretch;
+  Kept base, stretch;
 };
 
 } // namespace mlir::posenc

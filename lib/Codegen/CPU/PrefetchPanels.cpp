@@ -1,4 +1,4 @@
-//===- PrefetchPanels.cpp - the next part of a panel is prefetched -*- C++ -*-//
+//===- PrefetchPanels.cpp - prefetches of the next panel block ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A product reads a part of a panel once for each register tile of rows: the
-// first time from memory, then from the cache. Without prefetches, memory is
-// idle after the first time. Here each register tile prefetches its share of
-// the part that follows, which is next in memory.
+// A matrix product reads a block of a panel once for each register tile of
+// rows: the first time from memory, then from the cache. Without prefetches,
+// memory is idle after the first time. With this pass, each register tile
+// prefetches an equal portion of the block that follows in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -113,9 +113,9 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   return PanelRead{op, sums, tiles, bytes / kLineBytes};
 }
 
-/// The lines of the next part are divided among the register tiles. In each
-/// iteration of the sum, a register tile prefetches a few lines of its share,
-/// until there are none left.
+/// The lines of the next block are divided among the register tiles. In each
+/// iteration of its reduction loop, a register tile prefetches a few of its
+/// lines, until none are left.
 void PanelRead::prefetchNext(const VectorTarget &target) {
   Location loc = op.getLoc();
   OpBuilder b(sums);
@@ -151,7 +151,7 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
     Value mine = b.createOrFold<arith::AddIOp>(loc, line, constant(i));
     mine = arith::AddIOp::create(b, loc, first,
                                  arith::MinUIOp::create(b, loc, mine, last));
-    // From the row that is read to the first one of the next part, and on.
+    // The offset from the row that is read to the first row of the next block.
     Value ahead = arith::AddIOp::create(
         b, loc, subtract(numRows, step),
         b.createOrFold<arith::DivUIOp>(loc, mine, perRow));

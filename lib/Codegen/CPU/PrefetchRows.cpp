@@ -1,4 +1,4 @@
-//===- PrefetchRows.cpp - rows are prefetched while others compute -*- C++ -*-//
+//===- PrefetchRows.cpp - prefetches of the next rows ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,7 +52,7 @@ struct RowRead {
   std::optional<int64_t> getBytes();
 
 private:
-  /// The number of the loop whose iterations an index counts, or none.
+  /// Returns the loop whose induction variable an index is, or nullopt.
   std::optional<unsigned> getLoop(Value index) const;
 };
 } // namespace

@@ -39,7 +39,8 @@ RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
     form = isHalf ? Form::SplitHalf : Form::SplitInterleaved;
   else
     form = isHalf ? Form::Half : Form::Swapped;
-  // In the entry block: a loop must not grow the stack.
+  // The buffer is allocated in the entry block: an alloca in a loop would grow
+  // the stack.
   OpBuilder::InsertionGuard guard(builder);
   auto function = op->getParentOfType<FunctionOpInterface>();
   builder.setInsertionPointToStart(&function.getFunctionBody().front());
@@ -218,7 +219,7 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
           rotatePairs(b, l, input, output, indices, first, length, access);
       });
 
-  // Lanes outside of the window pass through, which in place is nothing to do.
+  // Lanes outside of the window are copied, unless the op is in place.
   int64_t size = cast<MemRefType>(input.getType()).getShape().back();
   int64_t after = size - offset - rotaryDim;
   if (input == output || (offset == 0 && after == 0))

@@ -6,16 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The cos and sin of a position lie on the stack in the order in which a row
-// wants them, so that no row is ever taken apart:
+// The cos and sin of a position are buffered in the order of a row's lanes, so
+// that rows need no shuffles:
 //
-//   half         x and y are apart as they are;
-//   swapped      interleaved pairs: `x*cos + swap(x)*sin`, each cos twice, the
-//                sine with alternating sign;
-//   split        bf16, the even elements apart from the odd ones
-//   (BF16Halves.h):
-//                of interleaved pairs those are the two lanes; of half pairs,
-//                the even and the odd pairs.
+//   half      x and y are in different vectors already;
+//   swapped   for interleaved pairs: `x*cos + swap(x)*sin`, with each cos twice
+//             and the sines with alternating signs;
+//   split     for bf16: even and odd elements in separate vectors
+//             (BF16Halves.h). These are the two lanes of interleaved pairs, or
+//             the even and the odd pairs of half pairs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +49,8 @@ public:
   bool isOfWholeRows(MemRefType type) const {
     return type.getShape().back() == rotaryDim;
   }
-  /// The same, asking for what is so many bytes ahead; 0: for nothing.
+  /// Returns the same rotation with prefetches `distance` bytes ahead; 0
+  /// disables them.
   RowRotation withPrefetch(uint64_t distance) const {
     RowRotation result = *this;
     result.target.prefetchDistance = distance;
@@ -75,8 +75,8 @@ public:
                                                     Value, int64_t)>;
   void storeAll(OpBuilder &builder, Location loc, Load load) const;
 
-  /// Whether streaming stores find their places aligned as long as the rows
-  /// are aligned to the vector.
+  /// Whether all streaming stores are aligned if the rows are aligned to the
+  /// vector.
   bool canStream() const;
 
   /// Rotates the row of `input` at `indices` into `output`.

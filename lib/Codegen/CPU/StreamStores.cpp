@@ -74,7 +74,7 @@ static bool isAligned(vector::TransferWriteOp write) {
   }
 }
 
-/// The only vectors that a loop writes to an output, if it reads nothing there.
+/// Returns the only write of a loop to an output, if the loop does not read it.
 static vector::TransferWriteOp findWrite(scf::ForOp loop, Value output) {
   vector::TransferWriteOp write;
   WalkResult result = loop.walk([&](Operation *op) {

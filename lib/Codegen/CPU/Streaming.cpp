@@ -63,8 +63,9 @@ void mlir::posenc::prefetchRow(OpBuilder &builder, Location loc, Value memref,
                                ValueRange indices, const VectorTarget &target) {
   if (target.prefetchDistance == 0 || !mayBeUncached(memref))
     return;
-  // In whole rows, so that a window of them asks for what it will touch.
-  // Beyond the end there is nothing to lose: a prefetch never faults.
+  // The distance is a whole number of rows, so that a window of a row
+  // prefetches the window of a later row. Prefetches beyond the end are
+  // harmless, as they never fault.
   auto type = cast<MemRefType>(memref.getType());
   int64_t elements = target.prefetchDistance / getElementBytes(memref);
   bool hasRows = type.getRank() > 1 && !type.isDynamicDim(type.getRank() - 1);
@@ -187,7 +188,7 @@ static Value getAllBytes(OpBuilder &builder, Location loc, ValueRange outputs) {
   return bytes;
 }
 
-/// Whether there are so many bytes.
+/// Emits an i1: whether a memref has at least `bytes` bytes.
 static Value reachesBytes(OpBuilder &builder, Location loc, Value bytes,
                           uint64_t limit) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, bytes,
@@ -223,7 +224,7 @@ void mlir::posenc::chooseAccess(
     const VectorTarget &target, bool mayStream,
     std::optional<int64_t> inOrderFrom, bool inBlocks,
     function_ref<void(OpBuilder &, Location, Access access)> body) {
-  // Tables are computed from nothing that is as large.
+  // A table's inputs are smaller than the table, so its own size decides.
   uint64_t streamFrom =
       inputs.empty() ? target.streamTablesFrom : target.streamFrom;
   Value bytes = getAllBytes(builder, loc, outputs);

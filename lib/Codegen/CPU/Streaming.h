@@ -20,38 +20,36 @@ namespace mlir::posenc {
 /// The memref that views are of.
 Value getRoot(Value memref);
 
-/// Whether the memory is, or is a part of, a tensor of the function's caller or
-/// a constant. Scratch memory is in the caches.
+/// Whether the memory belongs to an argument of the function or to a constant.
+/// Scratch memory is in the caches.
 bool mayBeUncached(Value memref);
 
-/// Asks for the line that is `prefetchDistance` bytes of rows behind an
-/// element, unless the memory is scratch.
+/// Prefetches the line `prefetchDistance` bytes behind an element, unless the
+/// memory is scratch.
 void prefetchRow(OpBuilder &builder, Location loc, Value memref,
                  ValueRange indices, const VectorTarget &target);
 
-/// Stores a vector; where it is streamed, its place is aligned to its size, or
-/// to that of a hardware vector.
+/// Stores a vector. A streaming store requires an address that is aligned to
+/// the vector's size, or to that of a hardware vector.
 void storeRow(OpBuilder &builder, Location loc, Value value, Value memref,
               ValueRange indices, const VectorTarget &target, Access access);
 
-/// Lets a store go past the caches. Its place is aligned to its size, or to
-/// that of a hardware vector.
+/// Makes a store bypass the caches. Its address must be aligned to its size, or
+/// to that of a hardware vector.
 void streamTo(vector::StoreOp store, const VectorTarget &target);
 
-/// Emits whether to store past the caches what is written to tensors: they are
-/// large, their rows are aligned, and none is the input at its place in
+/// Emits an i1: whether outputs are written by streaming stores. They must be
+/// large, their rows aligned, and none may alias the corresponding one of
 /// `inputs`, which may be null.
 Value emitCanStream(OpBuilder &builder, Location loc, ValueRange inputs,
                     ValueRange outputs, const VectorTarget &target);
 
-/// Emits `body` for each kind of access that may be best for the tensors that
-/// `inputs` and `outputs` are views of, under the conditions that tell them
-/// apart at run time: size; `outputs` that are no input; alignment.
-/// `mayStream` is whether rows allow it; without inputs all is written anew.
-/// `inOrderFrom` is the dimension of the outputs from which on rows are visited
-/// in their order, if they are: rows in order have a policy of their own where
-/// the memory is contiguous from there on, as is seen at run time. `inBlocks`
-/// is whether rows may be taken from several places in turn.
+/// Emits `body` once for each kind of access that may be best for the tensors
+/// behind `inputs` and `outputs`, selected at run time by size, aliasing of
+/// outputs with inputs, and alignment. `mayStream`: rows allow streaming
+/// stores. `inOrderFrom`: the dimension of the outputs from which on rows are
+/// visited in memory order, if they are; contiguous rows in order have a row
+/// policy of their own. `inBlocks`: rows may be processed as several streams.
 void chooseAccess(
     OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,
     const VectorTarget &target, bool mayStream,

@@ -22,7 +22,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The least that a processor has.
+/// The smallest page size of the supported processors.
 static constexpr int64_t kPageBytes = 4096;
 
 static Type getComputeType(Type element) {
@@ -34,11 +34,11 @@ static Type getComputeType(Type element) {
 /// The lane of a pair in a vector from which two unpackings, of the lower and
 /// of the upper half of each 16 bytes, put cos and sin side by side in order.
 static int64_t getUnpackedLane(int64_t pair, int64_t lanes) {
-  int64_t half = lanes / 2, place = pair % half;
-  return place / 2 * 4 + place % 2 + (pair < half ? 0 : 2);
+  int64_t half = lanes / 2, destination = pair % half;
+  return destination / 2 * 4 + destination % 2 + (pair < half ? 0 : 2);
 }
 
-/// The pairs in the order in which vectors of `lanes` want them.
+/// Returns the pairs in the order in which vectors of `lanes` lanes load them.
 static SmallVector<int64_t> getOrder(int64_t numPairs, int64_t lanes, Type type,
                                      bool zipped) {
   if (type.isBF16() && !zipped)
@@ -69,7 +69,7 @@ static Value roundElements(OpBuilder &builder, Location loc, Value elements) {
                 b.i32(0x8000));
 }
 
-/// As `joinBF16`, but rounded by `roundElements`.
+/// Like `joinBF16`, but rounds by `roundElements`.
 static Value joinElements(OpBuilder &builder, Location loc, BF16Halves halves) {
   return joinRoundedBF16(builder, loc,
                          {roundElements(builder, loc, halves.even),
@@ -114,18 +114,18 @@ Value TableElements::zip(OpBuilder &builder, Location loc, Value even,
   return vector::ShuffleOp::create(builder, loc, even, odd, order);
 }
 
-/// How many rows of a memref a page has.
+/// Returns the number of rows of a memref in a page.
 static int64_t getRowsOfPage(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = type.getShape().back() * type.getElementTypeBitWidth() / 8;
   return std::max<int64_t>(kPageBytes / bytes, 1);
 }
 
-/// Asks for the pages of some pairs of a row: a streamed store waits for its
-/// page to be found.
-void TableElements::askForPages(OpBuilder &builder, Location loc, Value memref,
-                                ValueRange loops,
-                                PositionTable::Pairs pairs) const {
+/// Prefetches a line of each page of a part of a row, since a streaming store
+/// waits for the address translation of its page.
+void TableElements::prefetchPages(OpBuilder &builder, Location loc,
+                                  Value memref, ValueRange loops,
+                                  PositionTable::Pairs pairs) const {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -144,40 +144,41 @@ void TableElements::askForPages(OpBuilder &builder, Location loc, Value memref,
   }
 }
 
-/// The same for the row two pages further, if it is the first of its page.
-void TableElements::askAheadOfRow(OpBuilder &builder, Location loc,
-                                  ValueRange outputs, ValueRange loops,
-                                  PositionTable::Pairs pairs) const {
+/// Does the same for the row two pages further, if it is the first row of its
+/// page.
+void TableElements::prefetchAheadOfRow(OpBuilder &builder, Location loc,
+                                       ValueRange outputs, ValueRange loops,
+                                       PositionTable::Pairs pairs) const {
   for (Value memref : outputs) {
     int64_t rows = getRowsOfPage(memref);
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(builder, loc, value);
     };
-    Value place =
+    Value destination =
         builder.createOrFold<arith::RemUIOp>(loc, loops.back(), constant(rows));
     Value isFirst = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq, place, constant(0));
+        builder, loc, arith::CmpIPredicate::eq, destination, constant(0));
     SmallVector<Value> at(loops);
     at.back() =
         arith::AddIOp::create(builder, loc, at.back(), constant(2 * rows));
     scf::IfOp::create(builder, loc, isFirst, [&](OpBuilder &b, Location l) {
-      askForPages(b, l, memref, at, pairs);
+      prefetchPages(b, l, memref, at, pairs);
       scf::YieldOp::create(b, l);
     });
   }
 }
 
-/// The same for the run after the one that starts at `loops`.
-void TableElements::askAheadOfRun(OpBuilder &builder, Location loc,
-                                  ValueRange outputs, ValueRange loops,
-                                  PositionTable::Pairs pairs) const {
+/// Does the same for the run after the one that starts at `loops`.
+void TableElements::prefetchAheadOfRun(OpBuilder &builder, Location loc,
+                                       ValueRange outputs, ValueRange loops,
+                                       PositionTable::Pairs pairs) const {
   for (Value memref : outputs)
     for (int64_t row = 0; row < table.getRun(); row += getRowsOfPage(memref)) {
       SmallVector<Value> at(loops);
       at.back() = arith::AddIOp::create(
           builder, loc, at.back(),
           arith::ConstantIndexOp::create(builder, loc, table.getRun() + row));
-      askForPages(builder, loc, memref, at, pairs);
+      prefetchPages(builder, loc, memref, at, pairs);
     }
 }
 
@@ -187,7 +188,7 @@ void TableElements::writeRow(OpBuilder &builder, Location loc,
                              PositionTable::Pairs pairs, Access access,
                              VectorWriter writer) const {
   if (access == Access::Streamed && !loops.empty())
-    askAheadOfRow(builder, loc, outputs, loops, pairs);
+    prefetchAheadOfRow(builder, loc, outputs, loops, pairs);
   auto write = [&](OpBuilder &b, Location l, Value, Value pair,
                    ValueRange finished) {
     writer.write(b, l, finished, loops, pair, access);
@@ -213,7 +214,7 @@ void TableElements::writeRuns(OpBuilder &builder, Location loc, Value positions,
         b, l, isRun,
         [&](OpBuilder &b2, Location l2) {
           if (access == Access::Streamed)
-            askAheadOfRun(b2, l2, outputs, loops, pairs);
+            prefetchAheadOfRun(b2, l2, outputs, loops, pairs);
           auto write = [&](OpBuilder &b3, Location l3, Value behind, Value pair,
                            ValueRange finished) {
             SmallVector<Value> at(loops);
@@ -300,27 +301,28 @@ void TableElements::writeZipped(OpBuilder &builder, Value positions,
   writeRows(builder, positions, output, /*mayStream=*/true, {finish, write});
 }
 
-void TableElements::writeApart(OpBuilder &builder, Value positions, Place cos,
-                               Place sin) const {
+void TableElements::writeApart(OpBuilder &builder, Value positions,
+                               Destination cos, Destination sin) const {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  auto isAligned = [&](Place place) {
-    return place.firstLane * bytes % target.vectorBytes == 0;
+  auto isAligned = [&](Destination destination) {
+    return destination.firstLane * bytes % target.vectorBytes == 0;
   };
   SmallVector<Value> outputs{cos.memref};
   if (sin.memref != cos.memref)
     outputs.push_back(sin.memref);
-  std::array<Place, 2> places{cos, sin};
+  std::array<Destination, 2> destinations{cos, sin};
   auto finish = [&](OpBuilder &b, Location l,
                     const PositionTable::CosSin &cosSin) -> SmallVector<Value> {
     return {round(b, l, cosSin.cos), round(b, l, cosSin.sin)};
   };
   auto write = [&](OpBuilder &b, Location l, ValueRange rows, ValueRange loops,
                    Value pair, Access access) {
-    for (auto [elements, place] : llvm::zip_equal(rows, places)) {
+    for (auto [elements, destination] : llvm::zip_equal(rows, destinations)) {
       SmallVector<Value> at(loops);
       at.push_back(b.createOrFold<arith::AddIOp>(
-          l, pair, arith::ConstantIndexOp::create(b, l, place.firstLane)));
-      storeRow(b, l, elements, place.memref, at, target, access);
+          l, pair,
+          arith::ConstantIndexOp::create(b, l, destination.firstLane)));
+      storeRow(b, l, elements, destination.memref, at, target, access);
     }
   };
   writeRows(builder, positions, outputs, isAligned(cos) && isAligned(sin),

@@ -26,16 +26,16 @@ public:
   /// Writes the rows of all positions to `output`, sin before cos.
   void writeZipped(OpBuilder &builder, Value positions, Value output) const;
 
-  /// Where the cosines or the sines go: the rows of a memref, from a lane on.
-  struct Place {
+  /// The destination of cosines or sines: the rows of a memref, from a lane on.
+  struct Destination {
     Value memref;
     int64_t firstLane;
   };
-  void writeApart(OpBuilder &builder, Value positions, Place cos,
-                  Place sin) const;
+  void writeApart(OpBuilder &builder, Value positions, Destination cos,
+                  Destination sin) const;
 
 private:
-  /// What is written of a vector of pairs, and how.
+  /// Rounds and stores a vector of pairs.
   struct VectorWriter {
     function_ref<SmallVector<Value>(OpBuilder &, Location,
                                     const PositionTable::CosSin &)>
@@ -44,12 +44,12 @@ private:
                       ValueRange loops, Value pair, Access)>
         write;
   };
-  void askForPages(OpBuilder &builder, Location loc, Value memref,
-                   ValueRange loops, PositionTable::Pairs pairs) const;
-  void askAheadOfRow(OpBuilder &builder, Location loc, ValueRange outputs,
+  void prefetchPages(OpBuilder &builder, Location loc, Value memref,
                      ValueRange loops, PositionTable::Pairs pairs) const;
-  void askAheadOfRun(OpBuilder &builder, Location loc, ValueRange outputs,
-                     ValueRange loops, PositionTable::Pairs pairs) const;
+  void prefetchAheadOfRow(OpBuilder &builder, Location loc, ValueRange outputs,
+                          ValueRange loops, PositionTable::Pairs pairs) const;
+  void prefetchAheadOfRun(OpBuilder &builder, Location loc, ValueRange outputs,
+                          ValueRange loops, PositionTable::Pairs pairs) const;
   void writeRow(OpBuilder &builder, Location loc,
                 const PositionTable::Position &position, ValueRange outputs,
                 ValueRange loops, PositionTable::Pairs pairs, Access access,

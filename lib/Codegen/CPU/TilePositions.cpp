@@ -46,7 +46,7 @@ struct TilePositions final
   void runOnOperation() override {
     SmallVector<PositionalOpInterface> operations;
     getOperation()->walk([&](PositionalOpInterface op) {
-      // A position at a time is what the pass would make of it.
+      // Tiles of a single position would be no change.
       if (op->getNumResults() > 0 && op.getNumLoops() > 0 &&
           !op->getParentOfType<scf::ForallOp>() && !hasEmptyOperand(op))
         operations.push_back(op);
@@ -63,7 +63,7 @@ struct TilePositions final
           scf::SCFTilingOptions::LoopType::ForallOp);
       SmallVector<OpFoldResult> sizes(op.getNumLoops(),
                                       rewriter.getIndexAttr(1));
-      // What is computed on the way needs memory of a known size.
+      // An op on intermediate tensors would need buffers of a static size.
       bool isGiven = llvm::none_of(op->getOperands(), [](Value operand) {
         return operand.getDefiningOp<linalg::LinalgOp>();
       });

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the conversions to vectors have in common: loops over positions and over
-// the vectors of a row.
+// Helpers of the conversions to vectors: loops over positions and over the
+// vectors of a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,13 +21,13 @@
 
 namespace mlir::posenc {
 
-/// `[0, count)` in pieces of `lanes`, then what is left in ever shorter powers
-/// of two: first lane and length of each.
+/// Splits `[0, count)` into pieces of `lanes`, then into decreasing powers of
+/// two. Returns the first lane and the length of each.
 SmallVector<std::pair<int64_t, int64_t>> splitIntoVectors(int64_t count,
                                                           int64_t lanes);
 
-/// The lanes of these pieces, in each piece the even lanes before the odd ones:
-/// the order in which `BF16Halves` wants its operands.
+/// Returns the lanes of these pieces, in each piece the even lanes before the
+/// odd ones: the order of the operands of `BF16Halves`.
 SmallVector<int64_t> getHalvesOrder(int64_t count, int64_t lanes);
 
 /// Loops over these pieces. The body gets the first lane and the vector length.
@@ -36,12 +36,12 @@ void forEachVector(
     OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
     function_ref<void(OpBuilder &, Location, Value, int64_t)> body);
 
-/// The nest of loops over `sizes`; a static 1 needs none. The body gets the
-/// indices.
+/// Emits a loop nest over `sizes`, without loops for static sizes of 1. The
+/// body gets the indices.
 void forEachIndex(OpBuilder &builder, Location loc, ValueRange sizes,
                   function_ref<void(OpBuilder &, Location, ValueRange)> body);
 
-/// As `checkBuffers`, and the options have to make sense.
+/// Like `checkBuffers`, but also checks the options of the pass.
 LogicalResult checkConvertible(Operation *op, const VectorTarget &target);
 
 } // namespace mlir::posenc

@@ -24,7 +24,7 @@ struct VectorTarget : Tuning {
   /// Whether products of pairs of bf16 are added to f32 by an instruction.
   bool hasBF16Dots = false;
 
-  /// What the options of a pass say, of which this class is a friend.
+  /// Reads the options of a pass, of which this class is a friend.
   template <typename Pass> static VectorTarget get(const Pass &pass) {
     VectorTarget target;
 #define POSENC_TUNING(MEMBER, ...) target.MEMBER = pass.MEMBER;
@@ -43,25 +43,25 @@ struct VectorTarget : Tuning {
 
 /// On a tile of linalg whose stores go past the caches.
 constexpr llvm::StringLiteral kStreamedAttrName = "streamed";
-/// On an `scf.forall` whose work is what it reads, not what it writes.
+/// Marks an `scf.forall` whose number of tasks follows from its input bytes
+/// instead of its output bytes.
 constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
-/// On a `memref.alloca` that leaves something from one loop to the next. Any
-/// other one is scratch of those that use it, each for itself.
+/// Marks a `memref.alloca` that passes data from one parallel loop to another.
+/// Any other alloca is scratch memory, of which each task has its own copy.
 constexpr llvm::StringLiteral kSharedAttrName = "shared";
-/// How a row is read and written.
+/// How rows are read and written.
 enum class Access {
   Cached,
-  /// Rows that follow one another and are rotated in place.
+  /// Contiguous rows in memory order, rotated in place.
   InOrder,
-  /// Reads of other rows ask for lines ahead of time.
+  /// Other rows: reads prefetch lines ahead.
   Prefetched,
-  /// The same, and writes go past the cache.
+  /// Like Prefetched, with streaming stores.
   Streamed,
 };
 
-/// How rows are read: from how many places in turn, and how many bytes ahead of
-/// a load its line is prefetched, from one place and from several; 0 is not at
-/// all.
+/// How rows are read: the number of interleaved streams, and the prefetch
+/// distance in bytes for one and for several streams; 0 disables prefetches.
 struct RowPolicy {
   uint64_t streams = 1, distance = 0, streamAhead = 0;
 

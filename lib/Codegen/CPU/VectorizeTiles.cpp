@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A tile on one-dimensional views of buffers becomes loads, arithmetic and
-// stores of hardware vectors. Two views that take every second element in turn
-// are one vector in memory, which is loaded and stored whole.
+// Converts a linalg tile on one-dimensional views of buffers to loads,
+// arithmetic and stores of hardware vectors. Two views of the even and the odd
+// elements of a range are loaded and stored as one vector.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,17 +38,17 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Elements of a memref: `count` from the one at `indices` on, each `stride`
-/// behind the one before. The first is at a multiple of `alignment` bytes; 0 is
-/// that of an element.
+/// Elements of a memref: `count` elements from `indices` on, at a distance of
+/// `stride`. The address of the first is a multiple of `alignment` bytes; 0
+/// stands for the element type's alignment.
 namespace {
 struct Lanes {
   Value memref;
   SmallVector<OpFoldResult> indices;
   int64_t count, stride, alignment;
 
-  /// The lanes of a view with one dimension, if it is such a view. Its
-  /// alignment is what a `memref.assume_alignment` says.
+  /// Returns the lanes of a one-dimensional view, or nullopt. The alignment
+  /// comes from `memref.assume_alignment`.
   static std::optional<Lanes> get(Value view);
 
   int64_t getBits() const {
@@ -57,7 +57,7 @@ struct Lanes {
   /// Some of the lanes.
   Lanes slice(OpBuilder &builder, Location loc, int64_t first,
               int64_t size) const;
-  /// Whether these are the elements behind those of `other`.
+  /// Whether these elements directly follow those of `other`.
   bool areBehind(const Lanes &other) const;
   /// The alignment of the first vector of that type.
   llvm::MaybeAlign getAlignment(VectorType type) const {
@@ -113,7 +113,7 @@ Lanes Lanes::slice(OpBuilder &builder, Location loc, int64_t first,
   return result;
 }
 
-/// `index` as a sum of a value, or none, and a constant.
+/// Splits `index` into a value, which may be null, and a constant summand.
 static std::pair<Value, int64_t> splitConstant(OpFoldResult index) {
   int64_t total = 0;
   for (;;) {
@@ -139,8 +139,8 @@ bool Lanes::areBehind(const Lanes &other) const {
   return base == otherBase && offset == otherOffset + 1;
 }
 
-/// Whether each operand of the operation is a view of lanes, and each element
-/// of its results follows from the elements at the same place.
+/// Whether each operand of the operation is a view of lanes, and the op is
+/// elementwise.
 static bool isTile(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumLoops() != 1 ||
       op.getNumParallelLoops() != 1 || !computesVectors(op) ||
@@ -158,8 +158,8 @@ static bool isTile(linalg::LinalgOp op) {
          });
 }
 
-/// The other one of two views that take every second element in turn: `isOther`
-/// tells whether an operand is.
+/// Returns the operand that is the other half of an even/odd pair of views,
+/// according to `isOther`.
 static std::optional<unsigned>
 findOther(ArrayRef<Lanes> operands, function_ref<bool(const Lanes &)> isOther) {
   const auto *found = llvm::find_if(operands, isOther);
@@ -169,7 +169,7 @@ findOther(ArrayRef<Lanes> operands, function_ref<bool(const Lanes &)> isOther) {
 }
 
 namespace {
-/// Turns one tile into vectors.
+/// Converts one tile to vectors.
 class TileVectorizer {
 public:
   TileVectorizer(RewriterBase &rewriter, linalg::LinalgOp op,
@@ -206,7 +206,8 @@ void TileVectorizer::findPrefetches() {
 }
 
 Value TileVectorizer::loadRow(const Lanes &from, int64_t size) {
-  // Each prefetch beside its load: the processor drops several in a row.
+  // Each prefetch stays next to its load, as the processor drops bursts of
+  // prefetches.
   for (memref::PrefetchOp prefetch : prefetches)
     if (prefetch.getMemref() == from.memref &&
         isEqualConstantIntOrValue(prefetch.getIndices().back(),
@@ -240,7 +241,8 @@ SmallVector<Value> TileVectorizer::load(ArrayRef<Lanes> inputs) {
       result[*odd] = halves.getRes2();
     }
   }
-  // Views without another one: what is between their elements may be nobody's.
+  // Strided views without a partner: the elements between theirs may be outside
+  // of the allocation.
   for (auto [number, mine] : llvm::enumerate(inputs)) {
     if (result[number])
       continue;

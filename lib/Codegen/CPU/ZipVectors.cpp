@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 //===----------------------------------------------------------------------===//
-// The same operations on both
+// Equal operations on even and odd elements
 //===----------------------------------------------------------------------===//
 
 /// The row of which two vectors are the even and the odd elements, or the odd
@@ -105,8 +105,9 @@ static Value zip(OpBuilder &builder, Value even, Value odd) {
 // Halves of words
 //===----------------------------------------------------------------------===//
 
-/// Whether a NaN among the elements has nothing in its lower 16 bits: those of
-/// bf16, of tables that a kernel computes, and of what is computed from them.
+/// Whether every NaN of a vector has zeros in its lower 16 bits. This holds for
+/// extended bf16, for tables that a kernel computes, and for results of
+/// arithmetic on these.
 static bool hasShortNaNs(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -134,7 +135,8 @@ static std::optional<BF16Halves> findRounded(vector::InterleaveOp op) {
   return BF16Halves{even.getIn(), odd.getIn()};
 }
 
-/// Replaces halves of a row of bf16, in f32, by parts of its words.
+/// Replaces the even and odd elements of an extended bf16 row by shifts and
+/// masks of its 32-bit words.
 static void splitWords(RewriterBase &rewriter, vector::DeinterleaveOp op) {
   auto isWidened = [](Operation *user) {
     auto widened = dyn_cast<arith::ExtFOp>(user);

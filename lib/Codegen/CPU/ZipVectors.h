@@ -13,14 +13,15 @@
 
 namespace mlir::posenc {
 
-/// Removes what shuffles vectors that vector.deinterleave takes apart, or
-/// vector.interleave puts together, where the elements can stay in their place:
+/// Removes the shuffles of vector.deinterleave and vector.interleave where
+/// elements can stay in their lanes:
 ///
-/// - Of the same operations on even and odd elements, one on both is left:
+/// - Equal operations on even and odd elements become one operation on the row:
 ///   `interleave(f(even), f(odd))` is `f(row)`.
-/// - bf16 is the upper half of f32: the even elements of a row in f32 are its
-///   words shifted, and the odd ones its words masked. Rounded to bf16, both
-///   are words again.
+/// - bf16 is the upper half of f32: the even elements of an extended row are
+/// its
+///   32-bit words shifted, and the odd elements are its words masked.
+///   Truncation to bf16 joins them to words again.
 void zipVectors(RewriterBase &rewriter, Operation *root);
 
 } // namespace mlir::posenc

@@ -21,8 +21,8 @@ bool isElementOnGpu(Type type);
 /// and functions do on NVIDIA GPUs, but not on all devices for Vulkan.
 bool hasGpuForm(Operation *op, bool hasFunctions);
 
-/// Whether a GPU computes each element of what a linalg operation on memrefs
-/// writes alone, with the bits of the CPU; see hasGpuForm.
+/// Whether a GPU kernel can compute each output element of a linalg operation
+/// on memrefs in a thread of its own, with the CPU's bits; see hasGpuForm.
 bool hasElementKernel(linalg::LinalgOp op, bool hasFunctions);
 
 /// Clones an operation on scalars into a kernel, where `mapping` has all of its

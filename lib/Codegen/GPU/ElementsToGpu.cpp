@@ -51,7 +51,7 @@ bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
   if (!llvm::all_of(op->getOperandTypes(), isKnown) ||
       !llvm::all_of(op->getResultTypes(), isKnown))
     return false;
-  // By f32, it would be rounded twice.
+  // Through f32 it would be rounded twice.
   if (isa<arith::TruncFOp>(op) && op->getOperand(0).getType().isF64())
     return !isNarrowFloat(op->getResult(0).getType());
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
@@ -79,7 +79,8 @@ bool mlir::posenc::hasElementKernel(linalg::LinalgOp op, bool hasFunctions) {
                                         : !map.isProjectedPermutation()))
       return false;
   }
-  // What is computed outside is passed, which is an integer or a constant.
+  // Values from outside of the body are passed as arguments: integers and
+  // constants.
   auto isPassed = [&](Value value) {
     return value.getType().isIndex() || value.getType().isInteger(64) ||
            value.getType().isInteger(32) || matchPattern(value, m_Constant());
@@ -97,7 +98,7 @@ bool mlir::posenc::hasElementKernel(linalg::LinalgOp op, bool hasFunctions) {
   return true;
 }
 
-/// The value, or what it is as i64: an index of a kernel may have 32 bits.
+/// Passes an index as i64, as an index of a kernel may have 32 bits.
 static Value takeIndex(OpBuilder &builder, Location loc, Value value) {
   if (!value.getType().isIndex())
     return value;
@@ -166,7 +167,7 @@ void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
   }
 }
 
-/// What the block of the operation makes of one element, in the kernel.
+/// Emits the operation's body for one element.
 static void emitElement(OpBuilder &builder, GpuKernel &kernel,
                         linalg::LinalgOp op,
                         ArrayRef<GpuKernel::Tensor> tensors, IRMapping &mapping,

@@ -29,7 +29,8 @@ static constexpr int64_t kAccessBytes = 16;
 
 static int64_t getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
-/// The module of kernels, made at the end of `module` if there is none.
+/// Returns the gpu.module of kernels, which is created at the end of `module`
+/// if there is none.
 static gpu::GPUModuleOp getKernelModule(ModuleOp module) {
   auto existing = module.getOps<gpu::GPUModuleOp>();
   if (!existing.empty())
@@ -112,7 +113,7 @@ GpuKernel::Tensor GpuKernel::addTensor(OpBuilder &host, Value memref) {
     return tensor;
   }
   auto metadata = memref::ExtractStridedMetadataOp::create(host, loc, memref);
-  // The size says nothing: no access goes beyond what the dimensions say.
+  // The static size is a placeholder: accesses are bounded by the dimensions.
   MemRefLayoutAttrInterface layout;
   if (offset != 0)
     layout = StridedLayoutAttr::get(host.getContext(), offset, {1});

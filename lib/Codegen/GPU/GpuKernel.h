@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel gets what it needs and no more: of a tensor a flat memref of its
-// elements and the strides of the dimensions that are not contiguous. All
-// accesses of a kernel to a tensor are of the same number of elements and
-// aligned to them; the host launches the kernel with the widest accesses that
-// addresses and strides allow.
+// Arguments of a kernel: for each tensor a flat memref of its elements and the
+// strides of its non-contiguous dimensions. All accesses of a kernel to a
+// tensor have the same number of elements and are aligned to it; the host
+// launches the kernel with the widest accesses that addresses and strides
+// allow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace mlir::posenc {
 
-/// A `gpu.func`, in the module of kernels beside the operation's function.
+/// A `gpu.func` in the gpu.module that belongs to the operation's module.
 class GpuKernel {
 public:
   /// Begins a kernel for `op` of `threads` threads a block. `suffix` follows
@@ -32,21 +32,22 @@ public:
   /// A tensor in the kernel.
   struct Tensor {
     Value memref;
-    /// Of all dimensions, in elements.
+    /// Strides of all dimensions, in elements.
     SmallVector<Value> strides;
   };
-  /// Passes a memref of the host. What has constant values becomes constants of
-  /// the kernels.
+  /// Passes a memref of the host. A memref with constant values becomes a
+  /// constant of the kernels.
   Tensor addTensor(OpBuilder &host, Value memref);
   /// Passes an index; a constant one is not passed.
   Value addIndex(OpBuilder &host, Value value);
   /// Passes a number; a constant of any type is not passed.
   Value addScalar(Value value);
-  /// Memory that the threads of a block share. After the arguments.
+  /// Adds shared memory of a block. Must be called after all arguments are
+  /// added.
   static constexpr int64_t kSharedAlignment = 16;
   Value addShared(ArrayRef<int64_t> shape, Type element);
 
-  /// Where the body is to be built.
+  /// Returns the builder of the body.
   OpBuilder &getBody() { return body; }
   gpu::GPUFuncOp getFunction() const { return function; }
 
@@ -64,8 +65,8 @@ private:
   int64_t threads;
 };
 
-/// The constant values of a memref as a whole; null if it has none, or other
-/// memory as well.
+/// Returns the constant values of a whole memref; null if it is not, or not
+/// always, a constant.
 DenseElementsAttr getConstantValues(Value memref);
 
 /// The elements of type `element` that fit into an access of 16 bytes, or
@@ -81,8 +82,8 @@ Value areAligned(OpBuilder &builder, Location loc, ValueRange memrefs,
 void storeLanes(OpBuilder &builder, Location loc, Value vector, Value memref,
                 Value first, int64_t accessLanes);
 
-/// `lhs / rhs` and `lhs % rhs` of what 32 bits hold, which is an eighth of the
-/// work of 64.
+/// Emits `lhs / rhs` and `lhs % rhs` of values that fit in 32 bits, which takes
+/// an eighth of the instructions of a 64-bit division.
 std::pair<Value, Value> divide32(OpBuilder &builder, Location loc, Value lhs,
                                  Value rhs);
 

@@ -17,16 +17,16 @@
 
 namespace mlir::posenc {
 
-/// The operation that computes a tensor of positions element by element, such
-/// as a sum, for an operation of the dialect alone; null if there is none.
+/// Returns the elementwise operation, such as a sum, that computes a tensor of
+/// positions and has only users of this dialect; null if there is none.
 linalg::GenericOp findPositionsProducer(Value positions);
 
-/// Erases the producers that nothing reads any more, and their memory.
+/// Erases producers without users, and their memory.
 void eraseProducers(ModuleOp module);
 
 /// The positions of an operation in a kernel: a scalar, to which the index is
-/// added, or a tensor, with a row for each of the axes if there are any. What
-/// is computed element by element is computed where it is used.
+/// added, or a tensor, with a row for each axis if there are axes. An
+/// elementwise computation of positions is emitted where they are used.
 class KernelPositions {
 public:
   KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions,

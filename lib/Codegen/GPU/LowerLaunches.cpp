@@ -23,7 +23,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// As kMaxCudaDevices of the kernel support library.
+/// Equals kMaxCudaDevices of the kernel support library.
 static constexpr int64_t kMaxDevices = 64;
 
 namespace {
@@ -134,8 +134,8 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
   launch.erase();
 }
 
-/// Asks for memory of the device, whose address is a number here, and gives it
-/// back where the function ends.
+/// Allocates device memory, whose address is an integer on the host, and frees
+/// it at the end of the function.
 void LaunchLowering::lower(memref::AllocOp memory, Value call) {
   Location loc = memory.getLoc();
   builder.setInsertionPoint(memory);
@@ -152,7 +152,8 @@ void LaunchLowering::lower(memref::AllocOp memory, Value call) {
                                      kAllocateSymbol, ValueRange{call, bytes})
                     .getResult();
   Value address = LLVM::IntToPtrOp::create(builder, loc, pointer, place);
-  // As the conversion of memrefs has it, which there is no other way to.
+  // The descriptor's layout is that of the upstream conversion of memrefs,
+  // which has no public helper for it.
   auto one = LLVM::LLVMArrayType::get(i64, 1);
   Value descriptor = LLVM::PoisonOp::create(
       builder, loc,

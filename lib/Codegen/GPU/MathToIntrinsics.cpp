@@ -54,9 +54,9 @@ struct MathToIntrinsics final
         return;
       OpBuilder builder(op);
       std::string name = (intrinsic + (type.isF32() ? ".f32" : ".f64")).str();
-      auto call = LLVM::CallIntrinsicOp::create(
-          builder, op->getLoc(), type, builder.getStringAttr(name),
-          op->getOperands());
+      auto call = LLVM::CallIntrinsicOp::create(builder, op->getLoc(), type,
+                                                builder.getStringAttr(name),
+                                                op->getOperands());
       op->replaceAllUsesWith(call);
       op->erase();
     });

@@ -46,7 +46,8 @@ private:
   int64_t positionsPerTile;
   bool loops;
   Value numTiles;
-  /// In the kernel: the sizes, and the tiles along the last loop.
+  /// Values in the kernel: the sizes, and the number of tiles along the last
+  /// loop.
   SmallVector<Value> sizes;
   Value tilesOfLast;
 };

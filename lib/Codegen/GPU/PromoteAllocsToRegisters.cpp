@@ -1,5 +1,4 @@
-//===- PromoteAllocsToRegisters.cpp - scratch of a thread in registers ----*-
-//C++ -*-===//
+//===- PromoteAllocsToRegisters.cpp - per-thread scratch ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lanes that a thread loads before a barrier and rotates behind it are in
-// scratch memory where linalg copies and reads them. Once both are vectors, the
-// vector itself serves.
+// Lanes that a thread loads before a barrier and rotates after it are copied to
+// scratch memory by linalg. Once the copy and the read are vector operations,
+// this pass forwards the vector and removes the memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,14 +20,15 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Columns that a thread has on their way before the table is there, at most:
-/// what its registers hold.
+/// Limit of the columns that a thread loads before the table is complete, given
+/// by its registers.
 static constexpr int64_t kMostAtOnce = 8;
 
 /// Columns of a loop that are on their way together.
 static constexpr int64_t kUnroll = 4;
 
-/// The columns of a position in one tensor; nothing if its rows are not known.
+/// Returns the columns of a position in one tensor, or nullopt if its number of
+/// rows is unknown.
 static std::optional<int64_t>
 countColumns(MemRefType type, ArrayRef<int64_t> dims, int64_t columns) {
   for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim) {
@@ -66,8 +67,8 @@ Cut mlir::posenc::chooseCut(const Rotation &rotation, bool hasManyPositions) {
     while (total * cut.positions < 128 && cut.positions < 16)
       cut.positions *= 2;
   total *= cut.positions;
-  // As many threads as have four columns each and no thread less than another;
-  // else the last have nothing to do at times.
+  // Prefers a number of threads with four columns each and no remainder;
+  // otherwise the last threads idle at times.
   for (int64_t threads = 256; threads >= 64; threads -= 32) {
     bool divides = llvm::all_of(all, [&](int64_t columns) {
       return columns * cut.positions % threads == 0;
@@ -111,7 +112,7 @@ RopeKernel::RopeKernel(OpBuilder &host, GpuKernel &kernel,
   }
 }
 
-/// How many columns a block has in a tensor.
+/// Emits the number of columns of a block in a tensor.
 Value RopeKernel::countItems(const Operand &operand, int64_t columns) {
   Value count = createIndex(b, loc, cut.positions * columns);
   for (Value size : operand.rowSizes)
@@ -119,7 +120,8 @@ Value RopeKernel::countItems(const Operand &operand, int64_t columns) {
   return count;
 }
 
-/// Where column `number` of `count` is; without a `count` it is known to exist.
+/// Emits the location of column `number` of `count`; without a `count` the
+/// column is known to exist.
 RopeKernel::Place RopeKernel::locate(const Operand &operand, Value number,
                                      Value count, int64_t columns) {
   Place place;
@@ -166,13 +168,13 @@ Value RopeKernel::getLanes(Value memref, Value first, int64_t lane,
   return memref::AssumeAlignmentOp::create(b, loc, view, bytes);
 }
 
-/// All lanes of what a thread has of a column.
+/// Returns all lanes of a thread's part of a column.
 static Value getAll(OpBuilder &builder, Location loc, Value memref) {
   return createLanes(builder, loc, memref, createIndex(builder, loc, 0),
                      cast<MemRefType>(memref.getType()).getNumElements(), 1);
 }
 
-/// Loads what belongs to a column.
+/// Loads a column.
 RopeKernel::Column RopeKernel::load(const Operand &operand, Value number,
                                     Value count) {
   Column column;
@@ -249,7 +251,7 @@ void RopeKernel::emitLoop(const Operand &operand, const SharedTable &table) {
     finish(operand, column, table);
 }
 
-/// Lanes outside of the window pass through, which in place is nothing to do.
+/// Lanes outside of the window are copied, unless the op is in place.
 void RopeKernel::copyRest(const Operand &operand) {
   if (!operand.copies)
     return;
@@ -309,8 +311,8 @@ void RopeKernel::emit(const SharedTable &table, EmitElement emitElement) {
     }
   }
   if (isAtOnce) {
-    // Otherwise the assembler waits for the position before it asks for the
-    // columns.
+    // This keeps ptxas from waiting for the position before it issues the loads
+    // of columns.
     Value all = arith::ConstantIntOp::create(b, loc, -1, 32);
     NVVM::SyncWarpOp::create(b, loc, all);
   }

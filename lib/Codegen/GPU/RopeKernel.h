@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A block has a position, or a few where a position's rows are few, and all
-// their rows in all tensors. Each thread asks for its columns of the rows
-// first, 16 bytes of each half of half pairs; while they are on their way the
-// threads compute the cos and sin, a pair each, which all rows of a position
-// share.
+// A block processes one position, or several if a position has few rows, with
+// all rows of all tensors. Each thread first issues the loads of its columns,
+// 16 bytes of each half of half pairs. Meanwhile the threads compute the cos
+// and sin, one pair each, which all rows of a position share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,7 @@
 
 namespace mlir::posenc {
 
-/// What rotates: of a rope or of a rotate.
+/// The rotation of a rope or a rotate.
 struct Rotation {
   Operation *op;
   SmallVector<Value> inputs, inits;
@@ -35,10 +34,10 @@ struct Rotation {
   Type element, compute;
 };
 
-/// How the work is cut.
+/// How the work is divided.
 struct Cut {
-  /// Elements of an access at most, and of a column; of half pairs there are
-  /// as many further along the row.
+  /// The largest number of elements of an access, and the elements of a column;
+  /// with half pairs a column has as many in the other half.
   int64_t access, lanes;
   int64_t columns;
   int64_t positions, threads;
@@ -72,7 +71,7 @@ private:
     /// Whether lanes outside of the window have to be copied, as an index.
     Value copies;
   };
-  /// Where a column begins.
+  /// The first element of a column.
   struct Place {
     Value input, output;
     /// Whether it exists; null: it does.

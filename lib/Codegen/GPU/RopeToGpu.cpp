@@ -28,8 +28,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Emits a kernel with accesses as wide as they can be and one for what is not
-/// aligned to them, and the choice between them.
+/// Emits a kernel with the widest accesses, one for unaligned tensors, and the
+/// choice between them.
 static void
 emitKernels(OpBuilder &host, const Rotation &rotation,
             function_ref<void(OpBuilder &, bool isWide, const Cut &)> emit) {
@@ -63,7 +63,7 @@ template <typename Op> static Rotation getRotation(Op op, int64_t rotaryDim) {
   Type element = getElementTypeOrSelf(op.getInits().front().getType());
   Type compute =
       element.isF64() ? element : Type(Float32Type::get(op.getContext()));
-  // What is known to be empty has no rows.
+  // Statically empty tensors have no rows.
   SmallVector<Value> inputs, inits;
   for (auto [input, init] : llvm::zip_equal(op.getInputs(), op.getInits())) {
     if (llvm::is_contained(cast<ShapedType>(init.getType()).getShape(), 0))

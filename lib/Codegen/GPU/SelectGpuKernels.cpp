@@ -26,7 +26,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether constants go to kernels as a whole, and not in parts.
+/// Whether kernels use the constant as a whole, not through views.
 static bool isSupported(memref::GetGlobalOp constant) {
   return getConstantValues(constant) &&
          isElementOnGpu(constant.getType().getElementType()) &&
@@ -36,8 +36,8 @@ static bool isSupported(memref::GetGlobalOp constant) {
          });
 }
 
-/// Whether the tables of a position fit into the memory that the threads of a
-/// block share, of which every device for Vulkan has as much.
+/// Whether the tables of a position fit in the shared memory that every Vulkan
+/// device has.
 static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
   constexpr int64_t kSharedBytes = 16 * 1024;
   int64_t bytes = getElementTypeOrSelf(tensor.getType()).isF64() ? 8 : 4;
@@ -47,7 +47,7 @@ static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
 /// Whether an operation on memrefs is one that we have kernels for, or only
 /// says where they have their memory.
 static bool isSupported(Operation *op, bool hasFunctions) {
-  // Those that are released when the function ends.
+  // Allocations that are freed when the function ends.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
     return isa<func::FuncOp>(op->getParentOp()) &&
            (isElementOnGpu(memory.getType().getElementType()) ||
@@ -80,7 +80,8 @@ static bool isSupported(Operation *op, bool hasFunctions) {
          isa<arith::ArithDialect>(op->getDialect());
 }
 
-/// What the GPU has no kernel for; of loops, the operation inside.
+/// Returns an operation without a GPU kernel, or null. For a loop, returns the
+/// operation inside.
 static Operation *findObstacle(func::FuncOp function, bool hasFunctions) {
   Operation *obstacle = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {

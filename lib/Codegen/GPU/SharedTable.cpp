@@ -22,23 +22,23 @@ using namespace mlir::posenc;
 
 using CosSin = AngleAddition::CosSin;
 
-CosSin mlir::posenc::emitAnchor(OpBuilder &builder, Location loc,
-                                const AngleAddition &steps,
-                                const AngleAddition::Position &anchor,
-                                Value first, int64_t lanes) {
+CosSin mlir::posenc::emitBase(OpBuilder &builder, Location loc,
+                              const AngleAddition &steps,
+                              const AngleAddition::Position &base, Value first,
+                              int64_t lanes) {
   AngleAddition::Position from =
-      steps.hasRuns() ? steps.getStretch(builder, loc, anchor) : anchor;
+      steps.hasRuns() ? steps.getStretch(builder, loc, base) : base;
   auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
     CosSin element = steps.roundPhase(
         b, l, steps.getPhases().emit(b, l, from, first, lanes, isShort));
     scf::YieldOp::create(b, l, ValueRange{element.cos, element.sin});
   };
   auto branch = scf::IfOp::create(
-      builder, loc, anchor.isShort,
+      builder, loc, base.isShort,
       [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/true); },
       [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/false); });
-  return steps.turn(builder, loc, anchor,
-                    {branch.getResult(0), branch.getResult(1)}, first);
+  return steps.rotateBase(builder, loc, base,
+                          {branch.getResult(0), branch.getResult(1)}, first);
 }
 
 CosSin mlir::posenc::emitElement(OpBuilder &builder, Location loc,
@@ -46,11 +46,11 @@ CosSin mlir::posenc::emitElement(OpBuilder &builder, Location loc,
                                  const AngleAddition::Position &position,
                                  Value first, int64_t lanes) {
   if (!steps.hasRuns())
-    return emitAnchor(builder, loc, steps, position, first, lanes);
-  CosSin anchor =
-      emitAnchor(builder, loc, steps, steps.getAnchor(builder, loc, position),
-                 first, lanes);
-  return steps.rotate(builder, loc, position, anchor, first);
+    return emitBase(builder, loc, steps, position, first, lanes);
+  CosSin base =
+      emitBase(builder, loc, steps,
+               steps.getBasePosition(builder, loc, position), first, lanes);
+  return steps.rotate(builder, loc, position, base, first);
 }
 
 SharedTable::SharedTable(GpuKernel &kernel, int64_t positions, int64_t numPairs,

@@ -20,10 +20,10 @@ AngleAddition::CosSin emitElement(OpBuilder &builder, Location loc,
                                const AngleAddition &steps,
                                const AngleAddition::Position &position,
                                Value first, int64_t lanes);
-/// What `rotate` wants of a position's anchor.
-AngleAddition::CosSin emitAnchor(OpBuilder &builder, Location loc,
+/// Emits the base position's cos and sin for `AngleAddition::rotate`.
+AngleAddition::CosSin emitBase(OpBuilder &builder, Location loc,
                                 const AngleAddition &steps,
-                                const AngleAddition::Position &anchor,
+                                const AngleAddition::Position &base,
                                 Value first, int64_t lanes);
 
 /// The cos and sin of the positions of a block.

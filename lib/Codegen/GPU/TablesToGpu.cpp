@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread has 16 bytes of a row, and of the rows of a run of positions. It
-// keeps the anchor of its pairs in registers for as long as the positions have
-// the same.
+// A thread computes 16 bytes of each row, for the rows of a run of positions.
+// It keeps the base position of its pairs in registers as long as consecutive
+// positions have the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,13 +44,13 @@ using Position = AngleAddition::Position;
 /// Threads of a block: the table needs no more of each other.
 static constexpr int64_t kThreads = 128;
 
-/// Of a processor at a time. Without it, ptxas spills to have room for one
-/// more.
+/// The minimum number of blocks per multiprocessor. Without it, ptxas spills
+/// registers to fit one more block.
 static constexpr int32_t kLeastBlocks = 3;
 
 namespace {
-/// Where the cosines and the sines go.
-struct Places {
+/// The destinations of cosines and sines.
+struct Destinations {
   Value cos, sin;
   int64_t cosLane = 0, sinLane = 0;
   /// Whether both are side by side, sin first.
@@ -62,30 +62,32 @@ class TableKernel {
 public:
   TableKernel(OpBuilder &host, GpuKernel &kernel, PositionalOpInterface op,
               FrequenciesAttr frequencies, AxesAttr axes, Value positions,
-              const Places &places, int64_t pairs, int64_t accessLanes);
+              const Destinations &destinations, int64_t pairs,
+              int64_t accessLanes);
   void emit();
   Value getNumBlocks(OpBuilder &host) const;
 
 private:
-  struct Anchor {
+  struct Base {
     SmallVector<Value> axes;
     CosSin element;
   };
-  SmallVector<Value> getInitialAnchor();
-  CosSin rotate(const Position &position, const Anchor &anchor);
-  Anchor updateAnchor(const Position &position, const Anchor &old);
-  CosSin mend(const Position &position, const CosSin &element);
+  SmallVector<Value> getInitialBase();
+  CosSin rotate(const Position &position, const Base &base);
+  Base updateBase(const Position &position, const Base &old);
+  CosSin recompute(const Position &position, const CosSin &element);
   Value round(Value elements);
   void write(const CosSin &element, ValueRange loops);
 
   OpBuilder &b;
   Location loc;
-  Places places;
+  Destinations destinations;
   Type element;
   int64_t numPairs, pairs, accessLanes;
   GpuKernel::Tensor cos, sin;
   AngleAddition steps;
-  /// Positions of a tile: a run, so that few tiles share an anchor.
+  /// Positions of a tile: a run, so that few tiles compute the same base
+  /// position.
   int64_t tileLength;
   PositionGrid grid;
   KernelPositions positions;
@@ -97,13 +99,16 @@ private:
 
 TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
                          PositionalOpInterface op, FrequenciesAttr frequencies,
-                         AxesAttr axes, Value positions, const Places &places,
-                         int64_t pairs, int64_t accessLanes)
-    : b(kernel.getBody()), loc(op.getLoc()), places(places),
-      element(getElementTypeOrSelf(places.cos.getType())),
+                         AxesAttr axes, Value positions,
+                         const Destinations &destinations, int64_t pairs,
+                         int64_t accessLanes)
+    : b(kernel.getBody()), loc(op.getLoc()), destinations(destinations),
+      element(getElementTypeOrSelf(destinations.cos.getType())),
       numPairs(frequencies.getNumPairs()), pairs(pairs),
-      accessLanes(accessLanes), cos(kernel.addTensor(host, places.cos)),
-      sin(places.sin == places.cos ? cos : kernel.addTensor(host, places.sin)),
+      accessLanes(accessLanes), cos(kernel.addTensor(host, destinations.cos)),
+      sin(destinations.sin == destinations.cos
+              ? cos
+              : kernel.addTensor(host, destinations.sin)),
       steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
             element, TableUse::Table, llvm::to_vector(llvm::seq(numPairs))),
       tileLength(steps.hasRuns() ? steps.getRun() : AngleAddition::kRun),
@@ -111,18 +116,18 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
       positions(host, kernel, positions, axes),
       numTiles(kernel.addIndex(host, grid.getNumTiles())) {}
 
-/// No position has the anchor of odd number.
-SmallVector<Value> TableKernel::getInitialAnchor() {
+/// Starts with an odd number, which is no position's base.
+SmallVector<Value> TableKernel::getInitialBase() {
   SmallVector<Value> values(steps.getNumAxes(),
                             arith::ConstantIntOp::create(b, loc, 1, 64));
-  auto type = VectorType::get({pairs}, steps.getAnchorType());
+  auto type = VectorType::get({pairs}, steps.getBaseType());
   values.append(2, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
   return values;
 }
 
-TableKernel::Anchor TableKernel::updateAnchor(const Position &position,
-                                              const Anchor &old) {
-  Position mine = steps.getAnchor(b, loc, position);
+TableKernel::Base TableKernel::updateBase(const Position &position,
+                                          const Base &old) {
+  Position mine = steps.getBasePosition(b, loc, position);
   Value differs;
   for (auto [value, before] : llvm::zip_equal(mine.axes, old.axes)) {
     Value change = arith::XOrIOp::create(b, loc, value, before);
@@ -134,7 +139,7 @@ TableKernel::Anchor TableKernel::updateAnchor(const Position &position,
   auto branch = scf::IfOp::create(
       b, loc, isOther,
       [&](OpBuilder &nested, Location l) {
-        CosSin element = emitAnchor(nested, l, steps, mine, first, pairs);
+        CosSin element = emitBase(nested, l, steps, mine, first, pairs);
         scf::YieldOp::create(nested, l, ValueRange{element.cos, element.sin});
       },
       [&](OpBuilder &nested, Location l) {
@@ -144,7 +149,7 @@ TableKernel::Anchor TableKernel::updateAnchor(const Position &position,
   return {mine.axes, {branch.getResult(0), branch.getResult(1)}};
 }
 
-CosSin TableKernel::mend(const Position &position, const CosSin &element) {
+CosSin TableKernel::recompute(const Position &position, const CosSin &element) {
   if (!steps.canBeSmall())
     return element;
   // One by one: not every target has reductions.
@@ -159,8 +164,10 @@ CosSin TableKernel::mend(const Position &position, const CosSin &element) {
   auto branch = scf::IfOp::create(
       b, loc, steps.isSmall(b, loc, least),
       [&](OpBuilder &nested, Location l) {
-        CosSin mended = steps.mend(nested, l, position, first, element);
-        scf::YieldOp::create(nested, l, ValueRange{mended.cos, mended.sin});
+        CosSin recomputed =
+            steps.recompute(nested, l, position, first, element);
+        scf::YieldOp::create(nested, l,
+                             ValueRange{recomputed.cos, recomputed.sin});
       },
       [&](OpBuilder &nested, Location l) {
         scf::YieldOp::create(nested, l, ValueRange{element.cos, element.sin});
@@ -192,14 +199,14 @@ void TableKernel::write(const CosSin &element, ValueRange loops) {
     storeLanes(b, loc, lanes, tensor.memref,
                getOffset(b, loc, indices, tensor.strides), accessLanes);
   };
-  if (places.zipped) {
+  if (destinations.zipped) {
     Value both = vector::InterleaveOp::create(b, loc, round(element.sin),
                                               round(element.cos));
     Value lane = arith::MulIOp::create(b, loc, first, createIndex(b, loc, 2));
     return store(cos, both, lane, 0);
   }
-  store(cos, round(element.cos), first, places.cosLane);
-  store(sin, round(element.sin), first, places.sinLane);
+  store(cos, round(element.cos), first, destinations.cosLane);
+  store(sin, round(element.sin), first, destinations.sinLane);
 }
 
 Value TableKernel::getNumBlocks(OpBuilder &host) const {
@@ -235,7 +242,7 @@ void TableKernel::emit() {
       arith::MinUIOp::create(b, loc, rest, createIndex(b, loc, tileLength));
   SmallVector<Value> initial;
   if (steps.hasRuns())
-    initial = getInitialAnchor();
+    initial = getInitialBase();
   auto loop = scf::ForOp::create(b, loc, createIndex(b, loc, 0), count,
                                  createIndex(b, loc, 1), initial);
   b.setInsertionPointToStart(loop.getBody());
@@ -250,41 +257,43 @@ void TableKernel::emit() {
     return;
   }
   ValueRange before = loop.getRegionIterArgs();
-  Anchor anchor =
-      updateAnchor(position, {llvm::to_vector(before.drop_back(2)),
-                              {before[before.size() - 2], before.back()}});
-  CosSin element = steps.rotate(b, loc, position, anchor.element, first);
-  write(mend(position, element), loops);
-  SmallVector<Value> after(anchor.axes);
-  after.append({anchor.element.cos, anchor.element.sin});
+  Base base =
+      updateBase(position, {llvm::to_vector(before.drop_back(2)),
+                            {before[before.size() - 2], before.back()}});
+  CosSin element = steps.rotate(b, loc, position, base.element, first);
+  write(recompute(position, element), loops);
+  SmallVector<Value> after(base.axes);
+  after.append({base.element.cos, base.element.sin});
   scf::YieldOp::create(b, loc, after);
 }
 
 static void convertTable(OpBuilder &builder, PositionalOpInterface op,
                          FrequenciesAttr frequencies, AxesAttr axes,
-                         Value positions, const Places &places) {
-  if (llvm::is_contained(cast<ShapedType>(places.cos.getType()).getShape(), 0))
+                         Value positions, const Destinations &destinations) {
+  if (llvm::is_contained(
+          cast<ShapedType>(destinations.cos.getType()).getShape(), 0))
     return;
   Location loc = op.getLoc();
-  Type element = getElementTypeOrSelf(places.cos.getType());
+  Type element = getElementTypeOrSelf(destinations.cos.getType());
   int64_t numPairs = frequencies.getNumPairs();
   int64_t access =
-      getAccessLanes(element, {places.zipped ? 2 * numPairs : numPairs});
-  int64_t pairs = places.zipped ? std::max<int64_t>(access / 2, 1) : access;
+      getAccessLanes(element, {destinations.zipped ? 2 * numPairs : numPairs});
+  int64_t pairs =
+      destinations.zipped ? std::max<int64_t>(access / 2, 1) : access;
   auto emit = [&](OpBuilder &host, bool isWide) {
     GpuKernel kernel(op, isWide ? "" : "_narrow", kThreads);
     kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                                   host.getI32IntegerAttr(kLeastBlocks));
-    TableKernel table(host, kernel, op, frequencies, axes, positions, places,
-                      pairs, isWide ? access : 1);
+    TableKernel table(host, kernel, op, frequencies, axes, positions,
+                      destinations, pairs, isWide ? access : 1);
     table.emit();
     kernel.launch(host, table.getNumBlocks(host));
   };
   if (access == 1)
     return emit(builder, /*isWide=*/false);
-  SmallVector<Value> memrefs{places.cos};
-  if (places.sin != places.cos)
-    memrefs.push_back(places.sin);
+  SmallVector<Value> memrefs{destinations.cos};
+  if (destinations.sin != destinations.cos)
+    memrefs.push_back(destinations.sin);
   scf::IfOp::create(
       builder, loc, areAligned(builder, loc, memrefs, access),
       [&](OpBuilder &host, Location l) {

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// A sum or product, and what its rounding has lost.
+/// A rounded sum or product, and its rounding error.
 struct Exact {
   Value rounded, lost;
 };
@@ -59,8 +59,8 @@ static Value emitSumToOdd(ElementwiseBuilder &b, Value x, Value y) {
   Value isEven =
       arith::CmpIOp::create(b.builder, b.loc, arith::CmpIPredicate::eq,
                             b.andi(bits, b.i64(1)), b.i64(0));
-  // To the neighbour on the side of what is lost: up in magnitude if both have
-  // the same sign.
+  // Rounds to the neighbour on the side of the error: up in magnitude if both
+  // have the same sign.
   Value isAway =
       arith::CmpIOp::create(b.builder, b.loc, arith::CmpIPredicate::sge,
                             b.xori(bits, lostBits), b.i64(0));
@@ -80,20 +80,20 @@ static Value emitInline(OpBuilder &builder, Location loc, Value x, Value y,
     Value sum = emitSumToOdd(b, b.mul(widen(x), widen(y)), widen(z));
     return b.cast<arith::TruncFOp>(x.getType(), sum);
   }
-  // Boldo and Melquiond's: all parts are exact but for the last sum, to which
-  // the rest comes rounded to odd.
+  // The algorithm of Boldo and Melquiond: all steps are exact except the last
+  // sum, whose smaller operand was rounded to odd.
   Exact product = emitProduct(b, x, y);
   Exact low = emitSum(b, z, product.lost);
   Exact high = emitSum(b, product.rounded, low.rounded);
   return b.add(high.rounded, emitSumToOdd(b, low.lost, high.lost));
 }
 
-/// The function of the module around `builder`'s place.
+/// Returns the function in the module around the insertion point.
 static spirv::FuncOp getFused(OpBuilder &builder, Type type) {
   Operation *kernels = builder.getBlock()->getParentOp();
   while (!kernels->hasTrait<OpTrait::SymbolTable>())
     kernels = kernels->getParentOp();
-  // No function of a module is called so: the name is none of C.
+  // The name is not a C identifier, so no function of the input has it.
   std::string name = type.isF32() ? "fma.f32" : "fma.f64";
   if (auto known = SymbolTable::lookupSymbolIn(kernels, name))
     return cast<spirv::FuncOp>(known);
@@ -129,8 +129,8 @@ static Value emitNarrowToF16(ElementwiseBuilder &b, Value bits) {
   Type word = b.builder.getI32Type(), real = b.builder.getF32Type();
   Value magnitude = b.andi(bits, b.i32(0x7fffffff));
   Value sign = b.andi(b.shru(bits, b.i32(16)), b.i32(0x8000));
-  // The exponent counts from another number; half of a last place less one, and
-  // one if the last place is odd, carry into what is kept.
+  // Changes the exponent's bias and rounds: half a unit minus one, plus one if
+  // the last kept bit is odd, carries into the kept bits.
   Value odd = b.andi(b.shru(magnitude, b.i32(13)), b.i32(1));
   Value normal = b.addi(b.addi(magnitude, b.i32(0xc8000fff)), odd);
   normal = b.shru(normal, b.i32(13));

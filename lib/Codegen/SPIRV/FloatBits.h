@@ -19,15 +19,15 @@
 
 namespace mlir::posenc {
 
-/// a*b + c, rounded once; scalars of f32 or f64. For f64 the products must
-/// neither overflow nor lose bits below the smallest number, and 2^27 times a
-/// factor must be finite. It is a call of a `spirv.func`, made in the module of
-/// kernels around `builder`'s place if there is none.
+/// Emits a*b + c, rounded once, for scalars of f32 or f64. For f64 the products
+/// must neither overflow nor underflow, and 2^27 times a factor must be finite.
+/// The result is a call of a `spirv.func`, which is created in the module
+/// around the insertion point if there is none.
 Value emitFusedMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b,
                            Value c);
 
-/// From f32 to the bits of a bf16 or f16, in the lower half of an i32; to
-/// nearest, ties to even, and a NaN stays one.
+/// Rounds f32 to the bits of a bf16 or f16 in the lower half of an i32: to
+/// nearest, ties to even; a NaN stays NaN.
 Value emitNarrow(OpBuilder &builder, Location loc, Value value, Type type);
 
 /// The other way.

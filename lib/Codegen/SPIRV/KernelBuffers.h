@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A buffer of a kernel is an array of what its accesses have in common: of 16,
-// 8, 4, 2 or 1 bytes, as integers or vectors of them. Values of bf16 and f16
-// are integers of 32 bits with an empty upper half.
+// A kernel's buffer is an array of the largest unit that all its accesses are
+// multiples of: 16, 8, 4, 2 or 1 bytes, as an integer or a vector of integers.
+// Values of bf16 and f16 are 32-bit integers whose upper half is 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,16 +25,16 @@ namespace mlir::posenc {
 /// The type of a value of `type` in a kernel of scalars.
 Type getLaneType(Type type);
 
-/// The bytes of an element in memory; 0 for none that are whole.
+/// Returns the bytes of an element in memory; 0 if they are not a whole number.
 int64_t getElementBytes(Type type);
 
-/// A memref on its way: what stands for it, and where in that it begins.
+/// A memref during the conversion: the value that replaces it, and its start.
 struct KernelBuffer {
   Value memref;
   /// The type of an element, and the bytes of one of `memref`.
   Type element;
   int64_t granule = 0;
-  /// In elements; null for 0.
+  /// The offset in elements; null stands for 0.
   Value offset;
   /// Memory of the block: elements of the type itself.
   bool isShared = false;
@@ -55,8 +55,8 @@ private:
 MemRefType getGranulesType(MLIRContext *context, int64_t granule, int64_t size,
                            spirv::StorageClass storage);
 
-/// The most bytes that all accesses through `memref` are multiples of and
-/// aligned to. Fails with an error at an operation that is no access.
+/// Returns the largest number of bytes that all accesses through `memref` are
+/// multiples of and aligned to. Emits an error at a use that is not an access.
 FailureOr<int64_t> findGranule(Value memref);
 
 /// The constants of a module of kernels, one after the other in one buffer.
@@ -67,7 +67,8 @@ public:
 
   bool isEmpty() const { return words.empty(); }
   ArrayRef<int32_t> getWords() const { return words; }
-  /// Where a global's words begin; nothing if there is none of that name.
+  /// Returns the offset of a global's words, or nullopt if there is no such
+  /// global.
   std::optional<int64_t> find(StringRef symbol) const;
 
 private:

@@ -98,7 +98,7 @@ LogicalResult ScalarKernel::addArguments(gpu::GPUFuncOp scalar) {
   Location loc = kernel.getLoc();
   SpirvKernelAbi abi(kernel.getFunctionType(), !constants.isEmpty());
   Block &body = scalar.getBody().front();
-  // The block has shared memory among its arguments as well.
+  // The block's arguments include shared memory, which is not passed.
   auto arguments = kernel.getBody().getArguments().take_front(
       kernel.getFunctionType().getNumInputs());
   auto add = [&](int64_t granule, int64_t size, spirv::StorageClass storage) {
@@ -154,7 +154,8 @@ Value ScalarKernel::addScalar(Location loc, Type type, Value words,
   int64_t count = SpirvKernelAbi::countWords(type);
   if (!isIndex && getElementBytes(type) < 4)
     source.element = builder.getI32Type();
-  // Read in words: the place may be no multiple of 8 bytes.
+  // An i64 is read as two words, as its offset may not be a multiple of 8
+  // bytes.
   Value at = arith::ConstantIndexOp::create(builder, loc, next);
   Value value;
   if (count == 1) {
@@ -307,7 +308,7 @@ LogicalResult ScalarKernel::visitAccess(Operation *op) {
 
 LogicalResult ScalarKernel::visit(Operation *op) {
   Location loc = op->getLoc();
-  // What keeps loads above it has no other meaning.
+  // Operations that only order loads are dropped.
   if (op->getName().getStringRef() == "nvvm.bar.warp.sync")
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)

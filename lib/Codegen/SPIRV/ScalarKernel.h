@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// Rebuilds a kernel on scalars: a value of it is as many as it has lanes, and
-/// memory is a KernelBuffer.
+/// Rebuilds a kernel on scalars: a vector becomes one value for each lane, and
+/// memory becomes a KernelBuffer.
 class ScalarKernel {
 public:
   ScalarKernel(gpu::GPUFuncOp kernel, const KernelConstants &constants,
@@ -22,8 +22,8 @@ public:
       : kernel(kernel), constants(constants), isFused(isFused),
         builder(kernel.getContext()) {}
 
-  /// Makes the new kernel behind the old one, with the same name; fails with an
-  /// error at an operation that has no SPIR-V form.
+  /// Creates the new kernel after the old one, with the same name. Emits an
+  /// error at an operation without a SPIR-V form.
   LogicalResult build();
 
 private:
@@ -48,7 +48,7 @@ private:
   Value getScalar(Value value) const { return getLanes(value).front(); }
   void setLanes(Value value, ValueRange lanes);
   SmallVector<Type> getLaneTypes(TypeRange types) const;
-  /// Gives `from`, results or arguments, the values `lanes` in turn.
+  /// Maps `from`, results or arguments, to the values of their lanes, in order.
   void setAllLanes(ValueRange from, ValueRange lanes);
 
   gpu::GPUFuncOp kernel;
@@ -57,7 +57,7 @@ private:
   OpBuilder builder;
   /// The memory of the module's constants, if there are any.
   Value constantWords;
-  /// What the launch adds to the numbers of blocks.
+  /// The number of the launch's first block.
   Value firstBlock;
   DenseMap<Value, SmallVector<Value>> lanes;
   DenseMap<Value, KernelBuffer> buffers;

@@ -97,7 +97,8 @@ LogicalResult ScalarKernel::visitConversion(Operation *op) {
   return success();
 }
 
-/// Of operations that only choose among lanes: the lanes of the result.
+/// Returns the lanes of the result of an operation that only selects or
+/// reorders lanes.
 static std::optional<SmallVector<Value>>
 chooseLanes(Operation *op, function_ref<ArrayRef<Value>(Value)> lanesOf) {
   using Result = std::optional<SmallVector<Value>>;
@@ -105,7 +106,8 @@ chooseLanes(Operation *op, function_ref<ArrayRef<Value>(Value)> lanesOf) {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? vector.getNumElements() : 1;
   };
-  /// Where a position among leading dimensions begins, if it is known.
+  /// The first lane of an index of the leading dimensions, or nullopt if
+  /// unknown.
   auto linearize = [&](VectorType type,
                        ArrayRef<int64_t> position) -> std::optional<int64_t> {
     int64_t at = 0;

@@ -28,7 +28,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// All that a kernel may ask for; later only what it does ask for is kept.
+/// All capabilities that a kernel may need; unused ones are removed later.
 static spirv::TargetEnvAttr getTarget(MLIRContext *context) {
   using namespace spirv;
   auto vce = VerCapExtAttr::get(
@@ -52,7 +52,7 @@ struct UnrollVectors final
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    // The host's part is made from the kernels themselves.
+    // The host code is generated from the kernels themselves.
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (!isa<gpu::GPUModuleOp>(op))
         op.erase();

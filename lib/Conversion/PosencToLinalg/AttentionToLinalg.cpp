@@ -73,7 +73,7 @@ private:
   Value createWeightedSums(Value weights, bool skipsZeros);
   Value round(Value weights);
   Value addValues(Value weights, Value factor, Value acc);
-  /// Whether there are masks by place.
+  /// Whether there are masks by position.
   bool hasPlaces();
   Value createIsPartial();
   Value createIsFinite();
@@ -107,8 +107,8 @@ private:
       return arith::ExtFOp::create(b, loc, sum, value);
     return arith::TruncFOp::create(b, loc, sum, value);
   }
-  /// The greater number, or the second if one is no number: an instruction of
-  /// CPUs, unlike `maximumf`. Weights of scores that are no numbers are none.
+  /// Emits the larger number, or the second if one is NaN: a CPU instruction,
+  /// unlike `maximumf`. A NaN score still gives a NaN weight.
   Value max(OpBuilder &b, Value x, Value y) {
     Value isGreater =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
@@ -146,7 +146,7 @@ private:
   FloatType sum;
   /// Whether weights are rounded to bf16 where they multiply values.
   bool roundsWeights;
-  /// Of the keys that some query sees, and the place of the first of them.
+  /// The tile's keys that some query sees, and the position of the first.
   Value key, value, mask, keyIndex;
   OpFoldResult numHeads, numQueries, numRows, numKeys, valueDim;
 };
@@ -156,7 +156,7 @@ private:
 /// Keys of a step: the rows of register tiles divide it on all targets.
 static constexpr int64_t kKeyStep = 8;
 
-/// The loops of scores, and those that they share with rows.
+/// The loops of scores, and those that scores and rows share.
 static constexpr unsigned kScore[] = {0, 1}, kRow[] = {1};
 static constexpr unsigned kSplitScore[] = {0, 1, 2};
 
@@ -179,8 +179,8 @@ SmallVector<Value> TileLowering::generic(unsigned numLoops, Loops reduced,
   return SmallVector<Value>(generic.getResults());
 }
 
-/// Takes the keys of the tile that masks by place leave to any query, in steps
-/// of a register tile.
+/// Restricts the tile to the keys that masks by position leave to any query, in
+/// steps of a register tile.
 void TileLowering::chooseKeys() {
   key = op.getKey();
   value = op.getValue();
@@ -190,7 +190,7 @@ void TileLowering::chooseKeys() {
   std::optional<int64_t> all = getConstantIntValue(numKeys);
   if (!all || *all % kKeyStep != 0 || !hasPlaces())
     return;
-  // Places are far from the limits of their type; distances may be huge.
+  // Positions are far from the limits of their type; window sizes may be huge.
   auto clamp = [&](int64_t distance) {
     return std::min<int64_t>(distance, int64_t{1} << 61);
   };
@@ -235,7 +235,7 @@ void TileLowering::chooseKeys() {
       affine::makeComposedFoldedAffineMin(builder, loc, bound, {steps}));
   OpFoldResult first = builder.getIndexAttr(0);
   if (op.getWindowLeft()) {
-    // Of tiles without keys the first may be anything.
+    // In a tile without keys the index of the first key does not matter.
     Value last = arith::SubIOp::create(builder, loc,
                                        index(builder, *all / kKeyStep), steps);
     firstStep = arith::MinSIOp::create(builder, loc, firstStep, last);
@@ -261,7 +261,7 @@ void TileLowering::chooseKeys() {
 
 /// The products of keys and queries, not scaled.
 Value TileLowering::createDots() {
-  // How partial sums are put together is for whoever vectorizes.
+  // The order of partial sums is left to the vectorization.
   auto fast = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
   return generic(
       3, {2}, {key, collapseRows(op.getQuery())}, fill({numKeys, numRows}, 0.0),
@@ -350,7 +350,7 @@ Value TileLowering::createScores(Value dots) {
       at.push_back(op.getBatchIndex());
       for (auto [first, number] : llvm::zip_equal(firsts, own))
         at.push_back(arith::AddIOp::create(b, loc, first, number));
-      // No region is asked for a key that does not exist.
+      // Regions are not evaluated for keys that do not exist.
       if (Value end = op.getNumKeys()) {
         Value last = arith::SubIOp::create(b, loc, end, index(b, 1));
         at.back() = arith::MinSIOp::create(b, loc, at.back(), last);
@@ -373,7 +373,7 @@ Value TileLowering::createScores(Value dots) {
     if (mask && !isMasked) {
       Value added = widen(b, args[0]);
       score = arith::AddFOp::create(b, loc, score, added);
-      // Whatever the key is.
+      // A term that does not depend on the key.
       require(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, added,
                                     minusInfinity(b)));
     }
@@ -407,7 +407,7 @@ Value TileLowering::createIsPartial() {
   };
   Value query = op.getQueryIndex(), key = keyIndex;
   Value isPartial;
-  // Distances, since a place less a window could wrap.
+  // Compares relative positions, since a position minus a window could wrap.
   auto exclude = [&](Value from, Value to, int64_t most) {
     Value distance = arith::SubIOp::create(builder, loc, from, to);
     Value isFar = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
@@ -489,8 +489,8 @@ Value TileLowering::createIsFinite() {
                                scalar(builder, 0.0));
 }
 
-/// The sums of values times weights. Where zeros are skipped, a value may be
-/// anything if its weight is 0: its key takes no part.
+/// Emits the weighted sums of values. If `skipsZeros`, values with weight 0 are
+/// ignored, even infinities and NaNs, as their keys are masked.
 Value TileLowering::createWeightedSums(Value weights, bool skipsZeros) {
   return generic(
       3, {1}, {weights, value}, fill({numRows, valueDim}, 0.0),
@@ -523,8 +523,8 @@ Value TileLowering::round(Value weights) {
                  })[0];
 }
 
-/// What the sums of values become. A product of matrices is many times faster
-/// than sums that skip zeros, and as good if all values are finite.
+/// Emits the new accumulators. A matrix product is many times faster than sums
+/// that skip zeros, and equivalent if all values are finite.
 Value TileLowering::addValues(Value weights, Value factor, Value acc) {
   auto add = [&](bool skipsZeros) {
     Value ofTile = createWeightedSums(round(weights), skipsZeros);
@@ -626,7 +626,7 @@ struct ConvertOnlineAttention : OpRewritePattern<OnlineAttentionOp> {
   bool bf16Weights;
 };
 
-/// The same for whoever decomposes operations by their interface.
+/// The same rewrite for transforms that use the decomposition interface.
 struct DecomposeOnlineAttention
     : linalg::AggregatedOpInterface::ExternalModel<DecomposeOnlineAttention,
                                                    OnlineAttentionOp> {

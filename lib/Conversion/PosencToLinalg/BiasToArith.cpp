@@ -57,8 +57,8 @@ struct ConvertAlibi : OpRewritePattern<AlibiOp> {
   }
 };
 
-/// The number of thresholds that the distance reaches. Those that follow each
-/// other are as many as the distance.
+/// The bucket is the number of thresholds that the distance reaches.
+/// Consecutive thresholds count as many as the distance itself.
 struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -70,7 +70,7 @@ struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
       return arith::ConstantOp::create(rewriter, loc,
                                        rewriter.getIntegerAttr(type, value));
     };
-    // The least integer has no opposite.
+    // The minimum integer has no negation.
     int64_t least = type.isInteger(32) ? std::numeric_limits<int32_t>::min()
                                        : std::numeric_limits<int64_t>::min();
     Value relative = arith::MaxSIOp::create(rewriter, loc, op.getRelative(),

@@ -58,7 +58,7 @@ public:
   RotatedTensor(OpBuilder &builder, RotateOp op, Value input, Value init)
       : builder(builder), loc(op.getLoc()), op(op), input(input), result(init),
         type(cast<RankedTensorType>(init.getType())) {
-    // The same size may be static in one type only.
+    // A size may be static in one of the types only.
     auto inputType = cast<RankedTensorType>(input.getType());
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       sizes.push_back(inputType.isDynamicDim(dim)

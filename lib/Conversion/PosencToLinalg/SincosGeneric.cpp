@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All that varies along the pairs (the two parts of a frequency, the axis) is
-// read from a constant tensor, never from an indexing map with a constant:
-// linalg's vectorizer does not take those.
+// Everything that varies along the pairs (the two parts of a frequency, the
+// axis) is read from a constant tensor through a projected permutation, as
+// linalg's vectorizer rejects indexing maps with constants.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,7 +114,7 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
                                          args[numAxes + 2], number);
       position = arith::SelectOp::create(b, loc, mine, args[axis], position);
     }
-    // In i64 before the sum, which may be beyond the type of the position.
+    // Extended to i64 before the sum, which may overflow the position's type.
     position = toI64(b, loc, position);
     if (scalar) {
       Value row = toI64(b, loc, linalg::IndexOp::create(b, loc, 0));

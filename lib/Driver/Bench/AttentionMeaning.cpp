@@ -23,7 +23,7 @@ static std::string getForm(AttentionOp op, bool isDecode) {
   bool isHeadMajor = op.getKeyLayout() == HeadLayout::HeadMajor;
   add(isDecode && !isHeadMajor, "token-major");
   add(!isDecode && isHeadMajor, "head-major");
-  add(op.arePackedQueries(), "packed");
+  add(op.hasRaggedQueries(), "packed");
   add(!isDecode && op.getLengths(), "lengths");
   add(static_cast<bool>(op.getBlockTable()), "paged");
   add(op.getWindowLeft() || op.getWindowRight(), "window");
@@ -41,7 +41,7 @@ static std::optional<size_t> getArgument(Value value) {
 
 void mlir::posenc::readAttention(AttentionOp op, Meaning &meaning) {
   auto query = cast<ShapedType>(op.getQuery().getType());
-  bool isDecode = op.getLengths() && !op.arePackedQueries() &&
+  bool isDecode = op.getLengths() && !op.hasRaggedQueries() &&
                   query.getDimSize(op.getQueryTokenDim()) == 1;
   meaning.family = isDecode ? "decode" : "attention";
   meaning.variant = isDecode         ? op.getKeyRotation() ? "raw" : "rotated"

@@ -1,4 +1,4 @@
-//===- AttentionDecodeEnds.cpp - queries and results of few -----*- C++ -*-===//
+//===- AttentionDecodeIO.cpp - inputs and outputs of decode ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,7 @@ void Decode::emitQueries(const AttentionRows &rows) {
   int64_t rowsPerHead = tiles.getBlocksPerHead() * queries;
   createLoop(b, zero, numTokens, 1, [&](Value token) {
     rows.prepareQuery(b, task, addIndex(b, task.firstToken, token),
-                      addIndex(b, task.firstPlace, token), token);
+                      addIndex(b, task.firstPosition, token), token);
   });
   auto emitRow = [&](Value keyHead, Value number) {
     Value token = getToken(number);
@@ -59,7 +59,7 @@ void Decode::emitQueries(const AttentionRows &rows) {
         storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
     });
   };
-  // Lanes that are no query.
+  // Lanes beyond the last query.
   auto emitNone = [&](Value keyHead, Value number) {
     Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead), number);
     createLoop(b, zero, dim, lanes, [&](Value d) {
@@ -119,8 +119,9 @@ void Decode::start(Value isFirst) {
   forEachBlock([&](Value block) {
     Value maximum = createSplat(b, type, -FLT_MAX), total = none;
     if (op.getSinks()) {
-      // All lanes have the maximum of their query, but only those of the first
-      // key have its part of the sum, and only in the first part of the keys.
+      // All lanes of a query start with the sink as running max, but only the
+      // lane of the first key counts it in the running sum, and only in the
+      // first KV split.
       std::tie(maximum, total) = emitSinkState(b, loadSinks(block));
       SmallVector<float> isFirstKey;
       for (int64_t i = 0; i < lanes; ++i)
@@ -139,7 +140,7 @@ void Decode::start(Value isFirst) {
                   {addIndex(b, row, i), zero});
     for (int64_t q = 0; q < queries; ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, none, code.decodeSums, {getRowOfQuery(block, q), d});
+        storeVector(b, none, code.decodeAcc, {getRowOfQuery(block, q), d});
       });
   });
 }
@@ -152,20 +153,19 @@ void Decode::finishBlock(Value block) {
   Value zero = createIndex(b, 0);
   Value output = op.getInits().front();
   VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
-  // As emitValues has loaded them.
+  // The order in which emitValues has loaded the columns.
   int64_t vectors = lanes / std::min(queries, lanes / 2);
   while (code.valueDim / lanes % vectors != 0)
     --vectors;
   bool split = areSplit(op.getValue(), vectors * lanes);
-  // What the lanes of two vectors are, in order.
   SmallVector<int64_t> low, high;
   for (int64_t i = 0; i < lanes / 2; ++i) {
     llvm::append_values(low, i, lanes + i);
     llvm::append_values(high, lanes / 2 + i, lanes + lanes / 2 + i);
   }
-  bool isMerged = code.tiles.mostParts > 1;
+  bool isMerged = code.tiles.maxSplits > 1;
   Value state = isMerged ? code.mergedState : code.decodeState;
-  Value sums = isMerged ? code.mergedSums : code.decodeSums;
+  Value sums = isMerged ? code.mergedAcc : code.decodeAcc;
   Value maximum = loadVector(b, type, state, {getState(block), zero});
   Value total = sumWeights(state, block);
   Value sinks =
@@ -196,9 +196,9 @@ void Decode::finishBlock(Value block) {
         Value value = arith::MulFOp::create(b, part, factor);
         if (narrow != type)
           value = arith::TruncFOp::create(b, narrow, value);
-        SmallVector<Value> place(at);
-        place.push_back(addIndex(b, d, i * lanes));
-        storeVector(b, value, output, place);
+        SmallVector<Value> position(at);
+        position.push_back(addIndex(b, d, i * lanes));
+        storeVector(b, value, output, position);
       }
     });
   });

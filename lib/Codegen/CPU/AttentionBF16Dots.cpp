@@ -1,4 +1,4 @@
-//===- AttentionDots.cpp - attention by products of pairs -------*- C++ -*-===//
+//===- AttentionBF16Dots.cpp - attention with bf16 dot products -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionDots.h"
+#include "AttentionBF16Dots.h"
 
 #include "posenc/Numerics/BF16Halves.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -18,16 +18,16 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-bool mlir::posenc::usesDots(AttentionOp op, const VectorTarget &target) {
+bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
   constexpr unsigned bytes = 64;
   if (!target.hasBF16Dots || target.vectorBytes != bytes ||
-      areAlwaysFew(op, target))
+      isAlwaysDecode(op, target))
     return false;
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
     if (!getElementTypeOrSelf(tensor.getType()).isBF16())
       return false;
-  // Logarithms of sums are f32, for those who merge parts by them: they want
-  // the scores of rows that are not rounded.
+  // Log-sum-exp outputs serve to merge results, so they come from rows that are
+  // not rounded to bf16.
   return !op.getLogSumInit() &&
          cast<ShapedType>(op.getKey().getType()).getShape().back() % 2 == 0;
 }
@@ -45,7 +45,7 @@ static Value bitCast(OpBuilder &builder, Location loc, Value vector,
                                    VectorType::get({length}, element), vector);
 }
 
-/// The bits of bf16 as the lower halves of words.
+/// Returns the bits of bf16 elements in the lower halves of 32-bit words.
 static Value toLowHalves(OpBuilder &builder, Location loc, Value narrow) {
   Value bits = bitCast(builder, loc, narrow, builder.getI16Type());
   ElementwiseBuilder b(builder, loc, bits);
@@ -77,8 +77,8 @@ Value mlir::posenc::packWeights(ImplicitLocOpBuilder &builder,
   for (Value &weight : weights) {
     ElementwiseBuilder b(builder, builder.getLoc(), weight);
     Value word = b.cast<arith::BitcastOp>(builder.getI32Type(), weight);
-    // Half a unit is added, so that a weight between two goes up: they are
-    // never negative, and no NaN may be carried into the sign.
+    // Adding half a unit rounds ties up. Weights are never negative, and the
+    // carry must not turn a NaN's bits into the sign.
     word = b.binary<arith::MinUIOp>(word, b.i32(0x7fff7fff));
     bits.push_back(b.andi(b.addi(word, b.i32(0x8000)), b.i32(0xffff0000)));
     weight = b.cast<arith::BitcastOp>(builder.getF32Type(), bits.back());
@@ -88,8 +88,8 @@ Value mlir::posenc::packWeights(ImplicitLocOpBuilder &builder,
                                   b.ori(b.shru(bits[0], b.i32(16)), bits[1]));
 }
 
-Value mlir::posenc::addDots(ImplicitLocOpBuilder &builder, Value a, Value b,
-                            Value sum) {
+Value mlir::posenc::addBF16Dots(ImplicitLocOpBuilder &builder, Value a, Value b,
+                                Value sum) {
   Location loc = builder.getLoc();
   Type bf16 = builder.getBF16Type();
   return x86vector::DotBF16Op::create(builder, sum.getType(), sum,
@@ -97,15 +97,15 @@ Value mlir::posenc::addDots(ImplicitLocOpBuilder &builder, Value a, Value b,
                                       bitCast(builder, loc, b, bf16));
 }
 
-/// The even and the odd elements of words.
+/// Returns the even and the odd elements of words as two vectors.
 static BF16Halves split(ImplicitLocOpBuilder &builder, Value words) {
   Location loc = builder.getLoc();
   return splitBF16(builder, loc,
                    bitCast(builder, loc, words, builder.getBF16Type()));
 }
 
-Value mlir::posenc::addSeenDots(ImplicitLocOpBuilder &builder, Value values,
-                                Value weights, Value sum) {
+Value mlir::posenc::addSeenBF16Dots(ImplicitLocOpBuilder &builder, Value values,
+                                    Value weights, Value sum) {
   BF16Halves x = split(builder, values), w = split(builder, weights);
   ElementwiseBuilder b(builder, builder.getLoc(), sum);
   for (auto [value, weight] : {std::pair(x.odd, w.odd), {x.even, w.even}}) {

@@ -1,4 +1,4 @@
-//===- AttentionInts.cpp - decode on keys of i8 -----------------*- C++ -*-===//
+//===- AttentionDecodeInt8.cpp - decode on an i8 cache --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A cache of i8 has half the bytes of one of bf16. With several query heads for
+// An i8 cache has half the bytes of a bf16 cache. With several query heads for
 // each key head, decode on it is bound by products, not by memory. pmaddwd adds
 // the products of two pairs of i16 to i32 in each lane, as fast as one product
 // of f32. Queries of bf16 are therefore quantized to i16, relative to the
@@ -14,14 +14,14 @@
 // where bf16 dot products round each channel by up to 2^-9. Sums are exact: 256
 // products are less than 2^31.
 //
-// The scratch row of a query holds its i16, two in a word, followed by the
+// The buffered row of a query holds its i16, two in a word, followed by the
 // factor that converts integer sums to scores.
 //
-// Weights of a whole tile are quantized to i16, too, relative to the largest of
-// them for each query, once they have been multiplied by the values' scales.
-// Each word has the weights of two neighbouring keys, and each lane adds the
-// products of one channel of both. Behind the words of a block is the factor of
-// each query.
+// The weights of a whole tile are quantized to i16, too, after they were
+// multiplied by the values' scales, relative to the largest weight of each
+// query. A word holds the weights of two neighbouring keys, and a lane adds the
+// products of one channel of both. The factors of a block's queries follow its
+// words.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,12 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 static constexpr double kLargest = 32767;
-/// Elements of i16 in the 128 bits that instructions interleave apart.
+/// The number of i16 in 128 bits, the unit within which unpack instructions
+/// interleave.
 static constexpr int64_t kInterleaved = 8;
 
 bool Decode::canUseIntegers(AttentionOp op) {
-  // Independent of the target, like everything that decides the bits.
+  // Results depend on this number, so it is the same for all targets.
   constexpr int64_t pairs = 32;
   Type query = getElementTypeOrSelf(op.getQuery().getType());
   int64_t dim = cast<ShapedType>(op.getKey().getType()).getShape().back();
@@ -55,18 +56,18 @@ bool Decode::canUseIntegers(AttentionOp op) {
 }
 
 bool Decode::canUseIntegerWeights(AttentionOp op, const AttentionTiles &tiles) {
-  constexpr int64_t leastQueries = 4, columns = 64, mostKeys = 256;
+  constexpr int64_t minQueries = 4, columns = 64, maxKeys = 256;
   Type query = getElementTypeOrSelf(op.getQuery().getType());
   int64_t dim = cast<ShapedType>(op.getValue().getType()).getShape().back();
   int64_t sums = tiles.getWeightSums();
   return getElementTypeOrSelf(op.getValue().getType()).isInteger(8) &&
          query.getIntOrFloatBitWidth() == 16 && dim % columns == 0 &&
-         kSumLanes / sums >= leastQueries && tiles.keys % (2 * sums) == 0 &&
-         tiles.keys <= mostKeys;
+         kSumLanes / sums >= minQueries && tiles.keys % (2 * sums) == 0 &&
+         tiles.keys <= maxKeys;
 }
 
 namespace {
-/// Quantizes numbers to i16, in each lane relative to the largest of some.
+/// Quantizes f32 to i16, in each lane relative to a largest magnitude.
 class Quantization {
 public:
   Quantization(ImplicitLocOpBuilder &b, Value largest)
@@ -74,18 +75,18 @@ public:
     auto compare = [&](arith::CmpFPredicate predicate, double limit) -> Value {
       return arith::CmpFOp::create(b, predicate, largest, v.f32(limit));
     };
-    // All are 0 where the largest is too small to divide by.
+    // All integers are 0 if the largest magnitude is too small to divide by.
     factor =
         v.select(compare(arith::CmpFPredicate::OGT, 0x1p-100),
                  v.binary<arith::DivFOp>(v.f32(kLargest), largest), v.f32(0));
-    // Sums of a number that is infinite or NaN are NaN.
+    // If a number is infinite or NaN, the sums become NaN.
     scale = v.select(compare(arith::CmpFPredicate::OLT, HUGE_VAL), largest,
                      v.f32(std::nan("")));
   }
 
-  /// A number whose lower 16 bits are the integer.
+  /// Returns a float whose lower 16 bits are the quantized integer.
   Value quantize(Value x) { return v.fma(x, factor, v.f32(0x1.8p23)); }
-  /// What one of the integers stands for, times `by`.
+  /// Returns the value of the integer 1, times `by`.
   Value getScale(double by) { return v.mul(scale, v.f32(by / kLargest)); }
 
 private:
@@ -94,7 +95,7 @@ private:
 };
 } // namespace
 
-/// The larger of two numbers that are not negative; a NaN stays.
+/// Returns the larger of two non-negative numbers, and NaN if one is NaN.
 static Value getLarger(ImplicitLocOpBuilder &b, Value x, Value y) {
   ElementwiseBuilder v(b, b.getLoc(), x);
   Type i32 = b.getI32Type();
@@ -105,7 +106,7 @@ static Value getLarger(ImplicitLocOpBuilder &b, Value x, Value y) {
       b.getF32Type(), arith::MaxSIOp::create(b, getBits(x), getBits(y)));
 }
 
-/// The lower halves of the lanes of two vectors, in this order.
+/// Returns the lower halves of the lanes of `x`, then those of `y`, as words.
 static Value getWords(ImplicitLocOpBuilder &b, Value x, Value y,
                       ArrayRef<int64_t> order) {
   auto type = cast<VectorType>(x.getType());
@@ -128,16 +129,16 @@ void Decode::emitIntegerQuery(Value row, double scale) {
                    return SmallVector<Value>{getLarger(b, size, carried[0])};
                  });
   Value largest = sizes[0];
-  for (int64_t distance = 1; distance < lanes; distance *= 2) {
+  for (int64_t relative = 1; relative < lanes; relative *= 2) {
     SmallVector<int64_t> others;
     for (int64_t i = 0; i < lanes; ++i)
-      others.push_back(i ^ distance);
+      others.push_back(i ^ relative);
     largest = getLarger(b, largest,
                         vector::ShuffleOp::create(b, largest, largest, others));
   }
   Quantization quantization(b, largest);
   auto inOrder = llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanes));
-  // Words are written behind where floats have been read.
+  // In place: words are written where floats have already been read.
   createLoop(b, zero, dim, 2 * lanes, [&](Value d) {
     Value words =
         getWords(b, quantization.quantize(load(d)),
@@ -161,11 +162,11 @@ Value Decode::loadIntegerFactors(Value block) {
   return vector::FromElementsOp::create(b, type, ofLanes);
 }
 
-/// `sum` with the products of two neighbours in each lane.
+/// Returns `sum` plus the products of two neighbouring i16 in each lane.
 static Value addPairs(ImplicitLocOpBuilder &b, Value x, Value y, Value sum,
                       unsigned vectorBytes) {
-  // Only x86 has vectors of more than 16 bytes. The backend makes one
-  // instruction of both operations where there is one.
+  // Only x86 has vectors of more than 16 bytes here. The backend fuses the
+  // product and the sum into one instruction where the CPU has it.
   StringRef name = vectorBytes == 64   ? "llvm.x86.avx512.pmaddw.d.512"
                    : vectorBytes == 32 ? "llvm.x86.avx2.pmadd.wd"
                                        : "";
@@ -240,7 +241,7 @@ void Decode::quantizeWeights(Value block) {
     for (int64_t q = 0; q < queries; ++q)
       for (int64_t key : {2 * pair, 2 * pair + 1})
         besides.push_back(key * queries + q);
-  // Words are written where weights have been read.
+  // In place: words are written where weights have already been read.
   createLoop(b, zero, size, 2 * lanes, [&](Value i) {
     Value words =
         getWords(b, quantization.quantize(load(i)),
@@ -314,7 +315,7 @@ void Decode::addIntegerSums(Value d, int64_t firstQuery, Value block,
                       addIndex(b, getIntegerFactors(block), firstQuery + q)));
     for (int64_t v = 0; v < vectors; v += 2)
       for (int64_t part : {0, 1}) {
-        // The lane that has a column, of both halves.
+        // For each column the lane that holds it, in both halves.
         SmallVector<int64_t> mask(lanes);
         for (int64_t half : {0, 1})
           for (int64_t i = 0; i < lanes; ++i)
@@ -324,12 +325,12 @@ void Decode::addIntegerSums(Value d, int64_t firstQuery, Value block,
                                               sums[(v + 1) * count + q], mask);
         SmallVector<Value> at{getRowOfQuery(block, firstQuery + q),
                               addIndex(b, d, (v + part) * lanes)};
-        Value before = loadVector(b, type, code.decodeSums, at);
+        Value before = loadVector(b, type, code.decodeAcc, at);
         storeVector(b,
                     math::FmaOp::create(b,
                                         arith::SIToFPOp::create(b, type, sum),
                                         factor, before),
-                    code.decodeSums, at);
+                    code.decodeAcc, at);
       }
   }
 }

@@ -1,4 +1,4 @@
-//===- AttentionParts.cpp - parts of the keys of few tokens -----*- C++ -*-===//
+//===- AttentionSplitKV.cpp - KV splits and their merge -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The keys of a sequence are so many parts as its number of keys says, which
-// are merged in their order: results do not depend on who does which part.
-// Where memory for the parts of all sequences suffices, threads share the parts
-// of one; otherwise a task does them all.
+// KV splits of the decode kernel (Flash-Decoding). The number of splits depends
+// on the number of keys alone, and splits are merged in order, so results do
+// not depend on the number of threads. If the buffer of partial results is
+// large enough for the batch, the splits of a head are divided among several
+// tasks; otherwise one task does them all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +25,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-Value Decode::getSum(Value place, Value row, Value d) {
+Value Decode::getSum(Value offset, Value row, Value d) {
   int64_t states =
       code.tiles.getStateVectors() * code.tiles.getBlocks() * lanes;
   Value at = addIndex(b, mulIndex(b, row, code.valueDim), states);
-  return addIndex(b, place, addIndex(b, at, d));
+  return addIndex(b, offset, addIndex(b, at, d));
 }
 
 void Decode::startMerged() {
@@ -41,19 +42,19 @@ void Decode::startMerged() {
       storeVector(b, none, code.mergedState, {addIndex(b, row, i), zero});
     for (int64_t q = 0; q < getQueriesPerBlock(); ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, none, code.mergedSums, {getRowOfQuery(block, q), d});
+        storeVector(b, none, code.mergedAcc, {getRowOfQuery(block, q), d});
       });
   });
 }
 
-void Decode::merge(Value place) {
+void Decode::merge(Value offset) {
   Value zero = createIndex(b, 0);
   forEachBlock([&](Value block) {
     Value row = getState(block);
     auto loadState = [&](Value at) {
-      return place ? loadVector(b, type, code.partials,
-                                addIndex(b, place, mulIndex(b, at, lanes)))
-                   : loadVector(b, type, code.decodeState, {at, zero});
+      return offset ? loadVector(b, type, code.partials,
+                                 addIndex(b, offset, mulIndex(b, at, lanes)))
+                    : loadVector(b, type, code.decodeState, {at, zero});
     };
     Value before = loadVector(b, type, code.mergedState, {row, zero});
     Value mine = loadState(row);
@@ -76,43 +77,44 @@ void Decode::merge(Value place) {
       Value at = getRowOfQuery(block, q);
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         Value mySum =
-            place ? loadVector(b, type, code.partials, getSum(place, at, d))
-                  : loadVector(b, type, code.decodeSums, {at, d});
-        Value sum = loadVector(b, type, code.mergedSums, {at, d});
-        storeVector(b, combine(sum, by, mySum, myBy), code.mergedSums, {at, d});
+            offset ? loadVector(b, type, code.partials, getSum(offset, at, d))
+                   : loadVector(b, type, code.decodeAcc, {at, d});
+        Value sum = loadVector(b, type, code.mergedAcc, {at, d});
+        storeVector(b, combine(sum, by, mySum, myBy), code.mergedAcc, {at, d});
       });
     }
   });
 }
 
-void Decode::store(Value place) {
+void Decode::store(Value offset) {
   Value zero = createIndex(b, 0);
   forEachBlock([&](Value block) {
     for (int64_t i = 0; i < code.tiles.getStateVectors(); ++i) {
       Value row = addIndex(b, getState(block), i);
       storeVector(b, loadVector(b, type, code.decodeState, {row, zero}),
-                  code.partials, addIndex(b, place, mulIndex(b, row, lanes)));
+                  code.partials, addIndex(b, offset, mulIndex(b, row, lanes)));
     }
     createLoop(b, zero, createIndex(b, queries), 1, [&](Value query) {
       Value row = getRowOfQuery(block, query);
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        storeVector(b, loadVector(b, type, code.decodeSums, {row, d}),
-                    code.partials, getSum(place, row, d));
+        storeVector(b, loadVector(b, type, code.decodeAcc, {row, d}),
+                    code.partials, getSum(offset, row, d));
       });
     });
   });
 }
 
-/// Of how many parts so many keys are.
-static Value emitNumParts(ImplicitLocOpBuilder &builder,
-                          const AttentionCode &code, Value numKeys) {
-  // Others merge in less time than it takes to read so many keys.
-  constexpr int64_t leastKeys = 256;
+/// Emits the number of KV splits for a number of keys.
+static Value emitNumSplits(ImplicitLocOpBuilder &builder,
+                           const AttentionCode &code, Value numKeys) {
+  // A split has at least as many keys as take longer to read than its merge
+  // does.
+  constexpr int64_t minKeys = 256;
   Value number = builder.createOrFold<arith::DivUIOp>(
-      numKeys, createIndex(builder, leastKeys));
+      numKeys, createIndex(builder, minKeys));
   return maxIndex(
       builder, createIndex(builder, 1),
-      minIndex(builder, number, createIndex(builder, code.tiles.mostParts)));
+      minIndex(builder, number, createIndex(builder, code.tiles.maxSplits)));
 }
 
 static Value emitNumKeys(ImplicitLocOpBuilder &builder, Value first,
@@ -121,29 +123,30 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, Value first,
                   subIndex(builder, end, first));
 }
 
-/// Where the parts of a task's heads are left.
-static Value emitPlace(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                       const AttentionTask &task, Value part) {
+/// Emits the offset in `partials` of a KV split of a task's heads.
+static Value getPartialsOffset(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionTask &task, Value split) {
   Value heads = builder.createOrFold<arith::DivUIOp>(
       task.queryHead, createIndex(builder, code.tiles.heads));
   Value number = addIndex(
       builder, mulIndex(builder, task.batch, code.getHeadTasks()), heads);
   number =
-      addIndex(builder, mulIndex(builder, number, code.tiles.mostParts), part);
+      addIndex(builder, mulIndex(builder, number, code.tiles.maxSplits), split);
   return mulIndex(builder, number, code.tiles.getStateSize(code.valueDim));
 }
 
-Value mlir::posenc::emitNumShares(ImplicitLocOpBuilder &builder,
-                                  const AttentionCode &code) {
+Value mlir::posenc::emitNumSplitTasks(ImplicitLocOpBuilder &builder,
+                                      const AttentionCode &code) {
   AttentionOp op = code.op;
-  int64_t ofSequence = code.getHeadTasks() * code.tiles.mostParts *
+  int64_t ofSequence = code.getHeadTasks() * code.tiles.maxSplits *
                        code.tiles.getStateSize(code.valueDim);
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
   Value fits = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::sle, batch,
       createIndex(builder, getSharedBytes(op) / 4 / ofSequence));
   return arith::SelectOp::create(builder, fits,
-                                 createIndex(builder, code.tiles.mostParts),
+                                 createIndex(builder, code.tiles.maxSplits),
                                  createIndex(builder, 1));
 }
 
@@ -167,7 +170,8 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
                               const AttentionRows &queryRows,
                               const AttentionRows &keyRows,
                               const AttentionTask &task, Value firstKey,
-                              Value endKey, Value share, Value numShares) {
+                              Value endKey, Value splitTask,
+                              Value numSplitTasks) {
   AttentionOp op = code.op;
   Decode decode(builder, code, task, endKey);
   decode.emitQueries(queryRows);
@@ -199,39 +203,41 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
            [&] { emitTile(endOfWhole, rest, /*isWhole=*/false); });
   };
   Value total = emitNumKeys(builder, firstKey, endKey);
-  if (code.tiles.mostParts == 1) {
+  if (code.tiles.maxSplits == 1) {
     decode.start(/*isFirst=*/nullptr);
     emitKeys(firstKey, total);
     return decode.finish();
   }
 
-  Value numParts = emitNumParts(builder, code, total);
+  Value numSplits = emitNumSplits(builder, code, total);
   Value numTiles = builder.createOrFold<arith::CeilDivUIOp>(total, size);
   auto divide = [&](Value what, Value number, Value by) -> Value {
     return arith::DivUIOp::create(
         builder, builder.createOrFold<arith::MulIOp>(what, number), by);
   };
   Value isAlone = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                        numShares, createIndex(builder, 1));
+                                        numSplitTasks, createIndex(builder, 1));
   emitIf(builder, isAlone, [&] { decode.startMerged(); });
-  createLoop(builder, divide(numParts, share, numShares),
-             divide(numParts, addIndex(builder, share, 1), numShares), 1,
-             [&](Value part) {
-               decode.start(arith::CmpIOp::create(
-                   builder, arith::CmpIPredicate::eq, part, zero));
-               auto getKey = [&](Value number) {
-                 Value tile = divide(numTiles, number, numParts);
-                 return minIndex(builder, total,
-                                 mulIndex(builder, tile, code.tiles.keys));
-               };
-               Value first = getKey(part),
-                     end = getKey(addIndex(builder, part, 1));
-               emitKeys(addIndex(builder, firstKey, first),
-                        subIndex(builder, end, first));
-               emitIf(
-                   builder, isAlone, [&] { decode.merge(/*place=*/nullptr); },
-                   [&] { decode.store(emitPlace(builder, code, task, part)); });
-             });
+  createLoop(
+      builder, divide(numSplits, splitTask, numSplitTasks),
+      divide(numSplits, addIndex(builder, splitTask, 1), numSplitTasks), 1,
+      [&](Value split) {
+        decode.start(arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                           split, zero));
+        auto getKey = [&](Value number) {
+          Value tile = divide(numTiles, number, numSplits);
+          return minIndex(builder, total,
+                          mulIndex(builder, tile, code.tiles.keys));
+        };
+        Value first = getKey(split), end = getKey(addIndex(builder, split, 1));
+        emitKeys(addIndex(builder, firstKey, first),
+                 subIndex(builder, end, first));
+        emitIf(
+            builder, isAlone, [&] { decode.merge(/*offset=*/nullptr); },
+            [&] {
+              decode.store(getPartialsOffset(builder, code, task, split));
+            });
+      });
   emitIf(builder, isAlone, [&] { decode.finish(); });
 }
 
@@ -242,8 +248,9 @@ void mlir::posenc::emitMerge(ImplicitLocOpBuilder &builder,
   Decode decode(builder, code, task, endKey);
   decode.startMerged();
   Value numKeys = emitNumKeys(builder, firstKey, endKey);
-  createLoop(
-      builder, createIndex(builder, 0), emitNumParts(builder, code, numKeys), 1,
-      [&](Value part) { decode.merge(emitPlace(builder, code, task, part)); });
+  createLoop(builder, createIndex(builder, 0),
+             emitNumSplits(builder, code, numKeys), 1, [&](Value split) {
+               decode.merge(getPartialsOffset(builder, code, task, split));
+             });
   decode.finish();
 }
